@@ -21,6 +21,7 @@ std::string category_text(const Words& say, const std::string& category) {
   if (category == "numerics") return say("category_numerics");
   if (category == "model") return say("model");
   if (category == "device") return say("category_device");
+  if (category == "server") return say("category_server");
   return category;
 }
 

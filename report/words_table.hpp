@@ -181,6 +181,7 @@ inline constexpr PhraseRow kPhrases[] = {
     {"category_code", "code", "代码"},
     {"category_numerics", "numerics", "数值"},
     {"category_device", "device", "设备"},
+    {"category_server", "server", "服务器"},
     {"not_compared", "Not compared:", "未比较："},
 
     // scores

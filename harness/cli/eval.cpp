@@ -282,6 +282,11 @@ void add_server_options(CLI::App& app, ServerChoice& server) {
                  "forced on every task that has it, to ask two servers alike")
       ->capture_default_str()
       ->check(CLI::IsMember(method_names()));
+  app.add_option("--chat", server.chat,
+                 "whose template makes prompts of conversations: here nanochat's, sent as ids; "
+                 "server: messages are sent to its chat endpoint")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"here", "server"}));
   app.add_option("--concurrency", server.concurrency, "requests under way at once, at most")
       ->capture_default_str()
       ->check(whole(1, 256));

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdio>
 #include <ctime>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -23,6 +24,7 @@
 #include "harness/run/open_model.hpp"
 #include "harness/serve/service.hpp"
 #include "model/decoder/decoder.hpp"
+#include "model/device/numerics.hpp"
 #include "model/engine/chat_session.hpp"
 
 namespace nb::cli {
@@ -124,13 +126,24 @@ Result<std::vector<Opened>> open_models(const ServeOptions& options) {
   return opened;
 }
 
+std::map<std::string, std::string> numerics_of(const OpenedModel& model) {
+  constexpr Use kServed[] = {Use::kScore, Use::kGenerate};
+  std::map<std::string, std::string> numerics;
+  if (!model.resolved) return numerics;
+  const DeviceProfile& profile = model.resolved->profile;
+  for (const PolicyEntry& entry :
+       entries_in(profile.numerics_card, profile.numerics, kServed, /*cards=*/1))
+    numerics[entry.name] = entry.value;
+  return numerics;
+}
+
 std::vector<Served> served_of(std::vector<Opened>& opened, const std::string& name) {
   std::vector<Served> models;
   for (Opened& one : opened) {
     std::string id = name.empty() ? one.model.label : name;
     if (!models.empty() || opened.size() > 1) id += "@" + one.model.device;
     models.push_back({id, one.model.device, one.model.model.get(), one.engine.get(),
-                      static_cast<std::int64_t>(std::time(nullptr))});
+                      static_cast<std::int64_t>(std::time(nullptr)), numerics_of(one.model)});
   }
   return models;
 }

@@ -16,6 +16,7 @@ namespace {
 
 constexpr float kFloor = -9999;  // vLLM's serving.py writes minus infinity so
 constexpr std::size_t kMostModels = 1000;
+constexpr std::size_t kMostTold = 64, kLongestTold = 120;
 constexpr std::string_view kIdPrefix = "token_id:";  // vLLM, return_tokens_as_token_ids
 
 const Json kNull;
@@ -300,6 +301,10 @@ Result<std::vector<ServedModel>> parse_models(const Json& answer) {
   std::vector<ServedModel> models;
   for (const Json& entry : list) {
     ServedModel model{text_at(entry, "id"), text_at(entry, "owned_by"), std::nullopt};
+    // npubench's own members.
+    model.told = parse_told(at(entry, "numerics"));
+    if (const std::string device = text_at(entry, "device"); !device.empty())
+      model.told["device"] = device.substr(0, kLongestTold);
     if (model.id.empty()) return run_error("a model without an id");
     model.max_model_len = whole_at(entry, "max_model_len");
     // llama.cpp says it among what it knows of the file.
@@ -320,6 +325,21 @@ Result<std::vector<int>> parse_tokens(const Json& answer) {
     tokens.push_back(*id);
   }
   return tokens;
+}
+
+std::map<std::string, std::string> parse_told(const Json& object,
+                                              std::span<const std::string_view> names) {
+  std::map<std::string, std::string> told;
+  if (!object.is_object()) return told;
+  for (const auto& [name, value] : object.items()) {
+    if (!names.empty() && std::ranges::find(names, name) == names.end()) continue;
+    if (told.size() == kMostTold) break;
+    if (value.is_string())
+      told[name.substr(0, kLongestTold)] = value.get<std::string>().substr(0, kLongestTold);
+    else if (value.is_number() || value.is_boolean())
+      told[name.substr(0, kLongestTold)] = value.dump();
+  }
+  return told;
 }
 
 Result<std::vector<TokenScore>> parse_scores(Dialect dialect, const Json& answer,
@@ -377,6 +397,19 @@ Result<Generated> parse_generated(const Json& answer) {
   if (const auto stop = id_of(at(*choice, "stop_reason"));
       stop && generated.tokens && (generated.tokens->empty() || generated.tokens->back() != *stop))
     generated.stop_token = stop;
+  // Of a chat, and of llama.cpp: a list of tokens, each with a list of likely ones.
+  const Json& content = at(part, "content");
+  if (content.is_array() && !content.empty() && !generated.tokens) {
+    std::vector<int> tokens;
+    for (const Json& entry : content)
+      if (const auto id = id_of(at(entry, "id"))) tokens.push_back(*id);
+    if (tokens.size() == content.size()) generated.tokens = std::move(tokens);
+  }
+  if (content.is_array() && !content.empty())
+    if (const Json& top = at(content[0], "top_logprobs"); top.is_array())
+      for (const Json& one : top)
+        if (at(one, "logprob").is_number())
+          generated.first_top.emplace_back(text_at(one, "token"), number(at(one, "logprob")));
   if (const Json& top = at(part, "top_logprobs");
       top.is_array() && !top.empty() && top[0].is_object())
     for (const auto& [token, value] : top[0].items())

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -28,12 +29,19 @@ struct ServedModel {
   std::string id;
   std::string owner;  // "vllm", "sglang", "llamacpp"; empty: not said
   std::optional<std::int64_t> max_model_len;
+  // What the server says of how it computes: "device" → "ascend_910b3", "matmul inputs" → "bf16".
+  std::map<std::string, std::string> told = {};
 };
 // GET /v1/models.
 Result<std::vector<ServedModel>> parse_models(const Json& answer);
 
 // Ids of POST /tokenize.
 Result<std::vector<int>> parse_tokens(const Json& answer);
+
+// Members of an object that are texts, numbers or booleans, as short texts: those that are named,
+// else all.
+std::map<std::string, std::string> parse_told(const Json& object,
+                                              std::span<const std::string_view> names = {});
 
 // Where a server puts the log-probabilities of a prompt.
 enum class Dialect : std::uint8_t {

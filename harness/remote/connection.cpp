@@ -66,7 +66,9 @@ Result<RemoteAnswer> Connection::send(HttpClient& client, const RemoteCall& call
   for (int failed = 0;;) {
     auto sent = call.body ? client.post_json(call.path, *call.body, seconds)
                           : client.get(call.path, seconds);
-    if (sent && !may_pass(sent->status)) {
+    const bool is_refused =
+        sent && call.is_question && sent->status == 500 && (failed > 0 || options_.tries == 1);
+    if (sent && (is_refused || !may_pass(sent->status))) {
       const std::scoped_lock lock(mutex_);
       limit_.succeeded();
       failures_in_a_row_ = 0;

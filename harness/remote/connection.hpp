@@ -31,6 +31,9 @@ struct RemoteCall {
   std::string path;                 // from the root: "/v1/completions"
   std::optional<std::string> body;  // JSON to post; none: GET
   std::int64_t new_tokens = 0;      // asked for, for the time limit
+  // Whether the server can do it is the question: status 500, twice, is an answer (llama.cpp
+  // refuses `echo` so).
+  bool is_question = false;
 };
 
 // The server's last word: any status but those that may_pass().

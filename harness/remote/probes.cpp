@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "harness/base/fields.hpp"
+#include "harness/remote/self_description.hpp"
 
 namespace nb {
 namespace {
@@ -51,20 +52,19 @@ class Prober {
   Prober(Connection& connection, Wire& wire, const Tokenizer& tokenizer)
       : connection_(connection), wire_(wire), tokenizer_(tokenizer) {}
 
-  Result<ServerFacts> run(const std::string& model) {
+  Result<ServerFacts> run(const std::string& model, bool by_chat) {
+    facts_.by_chat = by_chat;
     NB_TRY_VOID(find_model(model));
     prompt_ = tokenizer_.encode(kPrompt);
     if (tokenizer_.bos() >= 0) prompt_.insert(prompt_.begin(), tokenizer_.bos());
     NB_TRY_VOID(compare_tokenizers());
-    NB_TRY_VOID(ask_generation());
-    NB_TRY_VOID(ask_stops());
-    NB_TRY_VOID(ask_scores());
-    if (facts_.dialect) {
-      NB_TRY_VOID(ask_temperature());
-    }
-    if (facts_.dialect) NB_TRY_VOID(compare_greedy());
+    if (by_chat)
+      NB_TRY_VOID(ask_chat());
+    else
+      NB_TRY_VOID(ask_about_ids());
     NB_TRY_VOID(ask_letters());
     NB_TRY_VOID(measure_noise());
+    NB_TRY_VOID(look_at_template());
     std::ranges::sort(facts_.probes, {}, &ProbeResult::id);
     return std::move(facts_);
   }
@@ -75,8 +75,9 @@ class Prober {
   }
   std::string who() const { return connection_.name(); }
 
-  Result<Json> ask(const RemoteCall& call) {
-    return connection_.json_of(call, connection_.call(call));
+  Result<RemoteAnswer> question(RemoteCall call) {
+    call.is_question = true;
+    return connection_.call(call);
   }
 
   // P1, and who it is.
@@ -128,8 +129,13 @@ class Prober {
         facts_.kind != "npubench")
       facts_.kind = "unknown";
     wire_.cuts_scores = facts_.kind == "npubench";
+    wire_.ids_by_log_probs = facts_.kind == "llamacpp";
+    NB_TRY(auto told, ask_engine(connection_, facts_.kind));
+    facts_.model.told.merge(told);
+    // llama.cpp has no /version.
+    if (facts_.model.told.contains("build_info")) facts_.version = facts_.model.told["build_info"];
     // Many servers have no such path; that they answer at all is known.
-    NB_TRY(const RemoteAnswer answer, connection_.call(wire_.version()));
+    NB_TRY(const RemoteAnswer answer, question(wire_.version()));
     if (!answer.is_ok()) return {};
     const auto json = parse_answer(answer.body);
     if (json && json->is_object() && json->contains("version") && (*json)["version"].is_string())
@@ -141,7 +147,7 @@ class Prober {
   Result<void> compare_tokenizers() {
     std::vector<RemoteCall> calls;
     for (const std::string_view text : kTexts) calls.push_back(wire_.tokenize(std::string(text)));
-    NB_TRY(const RemoteAnswer first, connection_.call(calls.front()));
+    NB_TRY(const RemoteAnswer first, question(calls.front()));
     if (!first.is_ok()) return count_tokens();
     const auto answers = connection_.call_all(calls);
     for (std::size_t i = 0; i < calls.size(); ++i) {
@@ -215,16 +221,49 @@ class Prober {
     return {};
   }
 
+  Result<void> ask_about_ids() {
+    NB_TRY_VOID(ask_generation());
+    NB_TRY_VOID(ask_stops());
+    NB_TRY_VOID(ask_scores());
+    if (facts_.dialect) NB_TRY_VOID(ask_temperature());
+    if (facts_.dialect) NB_TRY_VOID(compare_greedy());
+    return {};
+  }
+
+  // A fixed request; in a chat the fixed conversation.
+  RemoteCall fixed(const Wire::Generation& generation) const {
+    return facts_.by_chat ? wire_.chat(template_messages(), generation)
+                          : wire_.generate(prompt_, generation);
+  }
+
+  Result<void> ask_chat() {
+    Wire::Generation generation;
+    generation.max_tokens = kCanaryTokens;
+    const RemoteCall call = fixed(generation);
+    NB_TRY(const RemoteAnswer answer, question(call));
+    if (!answer.is_ok())
+      return run_error(fmt::format("{}; it has no chats to be asked by --chat server",
+                                   connection_.refusal(call, answer).message));
+    NB_TRY(const Json json, connection_.json_of(call, answer));
+    const auto generated = parse_generated(json);
+    if (!generated)
+      return run_error(
+          fmt::format("{} answers {} with {}", who(), call.path, generated.error().message));
+    facts_.canary_tokens = tokenizer_.encode(generated->text);
+    facts_.why_no_scores = "a chat tells none";
+    return {};
+  }
+
   // Are ids taken as a prompt, and what is told of what was generated? P7.
   Result<void> ask_generation() {
     Wire::Generation generation;
     generation.max_tokens = kCanaryTokens;
     RemoteCall call = wire_.generate(prompt_, generation);
-    NB_TRY(RemoteAnswer answer, connection_.call(call));
+    NB_TRY(RemoteAnswer answer, question(call));
     if (!answer.is_ok()) {
       wire_.has_extras = false;
       call = wire_.generate(prompt_, generation);
-      NB_TRY(answer, connection_.call(call));
+      NB_TRY(answer, question(call));
     }
     if (!answer.is_ok())
       return run_error(
@@ -262,7 +301,7 @@ class Prober {
     Wire::Generation generation;
     generation.max_tokens = 2;
     generation.stop_tokens = {first};
-    NB_TRY(const RemoteAnswer answer, connection_.call(wire_.generate(prompt_, generation)));
+    NB_TRY(const RemoteAnswer answer, question(wire_.generate(prompt_, generation)));
     if (!answer.is_ok()) return {};
     const auto json = parse_answer(answer.body);
     const auto generated = json ? parse_generated(*json) : Result<Generated>(run_error(""));
@@ -286,7 +325,7 @@ class Prober {
     for (const Dialect dialect : {Dialect::kPromptLogprobs, Dialect::kEcho, Dialect::kSglang}) {
       if (dialect == Dialect::kSglang && facts_.kind == "vllm") continue;
       const RemoteCall call = wire_.score(dialect, prompt_, 1);
-      NB_TRY(const RemoteAnswer answer, connection_.call(call));
+      NB_TRY(const RemoteAnswer answer, question(call));
       std::string reason;
       if (answer.is_ok()) {
         const auto json = parse_answer(answer.body);
@@ -296,6 +335,7 @@ class Prober {
         reason = scores ? what_is_wrong(*scores) : scores.error().message;
         if (reason.empty()) {
           facts_.dialect = dialect;
+          facts_.logit_step = logit_step(*scores);
           for (const TokenScore& score : *scores) facts_.canary_log_probs.push_back(score.log_prob);
           note(
               "P3", "passed",
@@ -404,7 +444,7 @@ class Prober {
     allowed.allowed_tokens = biased.biased_tokens = letters;
     for (const auto& [way, generation] : {std::pair(LetterWay::kAllowedTokens, allowed),
                                           std::pair(LetterWay::kLogitBias, biased)}) {
-      NB_TRY(const RemoteAnswer answer, connection_.call(wire_.generate(prompt_, generation)));
+      NB_TRY(const RemoteAnswer answer, question(fixed(generation)));
       if (!answer.is_ok()) continue;
       const auto json = parse_answer(answer.body);
       const auto generated = json ? parse_generated(*json) : Result<Generated>(run_error(""));
@@ -418,12 +458,13 @@ class Prober {
     for (const int top : kTopTokens) {
       Wire::Generation likely;
       likely.top = top;
-      NB_TRY(const RemoteAnswer answer, connection_.call(wire_.generate(prompt_, likely)));
+      NB_TRY(const RemoteAnswer answer, question(fixed(likely)));
       if (!answer.is_ok()) continue;
       const auto json = parse_answer(answer.body);
       const auto generated = json ? parse_generated(*json) : Result<Generated>(run_error(""));
       if (!generated || generated->first_top.size() < 2) continue;
       facts_.letters = LetterWay::kTopLogProbs;
+      facts_.most_top = top;
       return {};
     }
     facts_.why_no_letters =
@@ -433,9 +474,12 @@ class Prober {
 
   // P6: one prompt alone, then among others of other lengths.
   Result<void> measure_noise() {
+    Wire::Generation generation;
+    generation.max_tokens = kCanaryTokens;
     const auto one = [&](std::span<const int> tokens) {
-      Wire::Generation generation;
-      generation.max_tokens = kCanaryTokens;
+      if (facts_.by_chat && tokens.size() < prompt_.size())
+        return wire_.chat(Json::array({template_messages().back()}), generation);
+      if (facts_.by_chat) return fixed(generation);
       return facts_.dialect ? wire_.score(*facts_.dialect, tokens, 1)
                             : wire_.generate(tokens, generation);
     };
@@ -457,6 +501,24 @@ class Prober {
     }
     for (const RemoteAnswer& answer : same) NB_TRY_VOID(add_noise(one(prompt_), answer));
     say_noise();
+    return {};
+  }
+
+  // P8: two servers of one model may disagree about it.
+  Result<void> look_at_template() {
+    NB_TRY(facts_.chat, ask_template(connection_, wire_));
+    const ChatTemplate& chat = facts_.chat;
+    if (chat.by.empty()) {
+      note("P8", "not asked", "the server does not show what its chat template makes of messages");
+      return {};
+    }
+    note("P8", "passed",
+         chat.digest.empty() ? fmt::format("its chat template makes {} tokens of a fixed "
+                                           "conversation",
+                                           chat.tokens)
+                             : fmt::format("what its chat template makes of a fixed conversation "
+                                           "has digest {}",
+                                           chat.digest.substr(0, 12)));
     return {};
   }
 
@@ -521,8 +583,8 @@ class Prober {
 }  // namespace
 
 Result<ServerFacts> probe_server(Connection& connection, Wire& wire, const Tokenizer& tokenizer,
-                                 const std::string& model) {
-  return Prober(connection, wire, tokenizer).run(model);
+                                 const std::string& model, bool by_chat) {
+  return Prober(connection, wire, tokenizer).run(model, by_chat);
 }
 
 Result<std::vector<TokenScore>> score_prompt(Connection& connection, const Wire& wire,
@@ -563,7 +625,8 @@ Result<void> check_canary(Connection& connection, const Wire& wire, const Server
   } else if (facts.noise.is_batch_invariant()) {
     Wire::Generation generation;
     generation.max_tokens = kCanaryTokens;
-    const RemoteCall call = wire.generate(facts.canary, generation);
+    const RemoteCall call = facts.by_chat ? wire.chat(template_messages(), generation)
+                                          : wire.generate(facts.canary, generation);
     NB_TRY(const Json json, connection.json_of(call, connection.call(call)));
     const auto generated = parse_generated(json);
     if (!generated) return changed(fmt::format("it answers with {}", generated.error().message));

@@ -1,4 +1,4 @@
-// Seven questions to a server before the first item, so that a number that is wrong for a reason of
+// Eight questions to a server before the first item, so that a number that is wrong for a reason of
 // the protocol is never taken for one of the model. README.md tells what each finds.
 #pragma once
 
@@ -12,9 +12,10 @@ namespace nb {
 
 // Errors end the evaluation before it began: no such model, another tokenizer, a second <|bos|>.
 // What only takes a way of scoring away stands in the facts. wire.has_extras is set.
-// model: its id; empty: the only one that the server has.
+// model: its id; empty: the only one that the server has. by_chat: it is going to be asked by
+// messages; probes of ids (P3, P4, P5, P7) are left out.
 Result<ServerFacts> probe_server(Connection& connection, Wire& wire, const Tokenizer& tokenizer,
-                                 const std::string& model);
+                                 const std::string& model, bool by_chat = false);
 
 // Scores of the tokens behind the first, by the facts' dialect.
 Result<std::vector<TokenScore>> score_prompt(Connection& connection, const Wire& wire,

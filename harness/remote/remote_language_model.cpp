@@ -12,6 +12,7 @@
 
 #include "harness/base/check.hpp"
 #include "harness/base/rng.hpp"
+#include "harness/remote/messages.hpp"
 #include "harness/remote/probes.hpp"
 #include "model/engine/sample_state.hpp"
 
@@ -24,6 +25,15 @@ constexpr float kTaken = 0, kNotTaken = -1;  // of a ranking: only their order m
 // The first trouble of a call is what is said of it.
 void keep_first(std::string& trouble, const Error& error) {
   if (trouble.empty()) trouble = error.message;
+}
+
+// What a model that thinks aloud says behind it.
+std::string_view after_thinking(std::string_view text) {
+  constexpr std::string_view kEnd = "</think>";
+  const std::size_t end = text.rfind(kEnd);
+  if (end == std::string_view::npos) return text;
+  text.remove_prefix(end + kEnd.size());
+  return text.substr(std::min(text.find_first_not_of("\n"), text.size()));
 }
 
 std::vector<int> ids_of(const Generated& generated, const Tokenizer& tokenizer) {
@@ -52,6 +62,12 @@ std::vector<T> whole(std::vector<std::optional<T>> parts) {
 RemoteLanguageModel::RemoteLanguageModel(Connection& connection, const Wire& wire,
                                          const ServerFacts& facts, const Tokenizer& tokenizer)
     : connection_(connection), wire_(wire), facts_(facts), tokenizer_(tokenizer) {}
+
+RemoteCall RemoteLanguageModel::ask(std::span<const int> prompt,
+                                    const Wire::Generation& generation) const {
+  return facts_.by_chat ? wire_.chat(messages_of(prompt, tokenizer_), generation)
+                        : wire_.generate(prompt, generation);
+}
 
 void RemoteLanguageModel::check_same_model(const std::string& trouble) {
   // A server that is gone cannot be asked; what it said before stays.
@@ -203,8 +219,8 @@ std::vector<std::optional<ScoreResult>> RemoteLanguageModel::by_letters(
     for (std::size_t k = 0; k < item.count; ++k) letters.push_back(letter(item.first + k));
     if (facts_.letters == LetterWay::kAllowedTokens) generation.allowed_tokens = letters;
     if (facts_.letters == LetterWay::kLogitBias) generation.biased_tokens = letters;
-    if (facts_.letters == LetterWay::kTopLogProbs) generation.top = 20;
-    calls.push_back(wire_.generate(prompt_of(item.first), generation));
+    if (facts_.letters == LetterWay::kTopLogProbs) generation.top = facts_.most_top;
+    calls.push_back(ask(prompt_of(item.first), generation));
   }
   const auto answers = connection_.call_all(calls);
   std::vector<std::optional<ScoreResult>> results(requests.size());
@@ -283,7 +299,7 @@ void RemoteLanguageModel::ask_round(std::vector<Sample*>& open, std::string& tro
     const int python_end = tokenizer_.special("<|python_end|>");
     if (request.tools && python_end >= 0 && facts_.names_stops)
       generation.stop_tokens.push_back(python_end);
-    calls.push_back(wire_.generate(prompt, generation));
+    calls.push_back(ask(prompt, generation));
   }
   const auto answers = connection_.call_all(calls);
   std::vector<Sample*> still_open;
@@ -297,7 +313,9 @@ void RemoteLanguageModel::ask_round(std::vector<Sample*>& open, std::string& tro
       sample.failed = true;
       continue;
     }
-    const std::vector<int> said = ids_of(*generated, tokenizer_);
+    const std::vector<int> said = facts_.by_chat
+                                      ? tokenizer_.encode(after_thinking(generated->text))
+                                      : ids_of(*generated, tokenizer_);
     if (std::ranges::any_of(said, [&](int id) { return id >= tokenizer_.vocab_size(); })) {
       keep_first(trouble, {ErrorCode::kRun,
                            fmt::format("{} generates token {}, beyond the {} of the tokenizer",
@@ -309,9 +327,15 @@ void RemoteLanguageModel::ask_round(std::vector<Sample*>& open, std::string& tro
     counts_.generated_tokens += std::ssize(said);
     SampleState& state = *sample.state;
     const int python_end = tokenizer_.special("<|python_end|>");
+    const std::vector<int> ends = ids_that_end(sample.request, tokenizer_);
     bool ended_by_tool = false;
-    for (const int token : said) {
-      if (state.ended()) break;
+    for (std::size_t k = 0; k < said.size() && !state.ended(); ++k) {
+      const int token = said[k];
+      // An end of the server's own (</s>, <|im_end|>), among the ids.
+      if (generated->finish_reason == "stop" && k + 1 == said.size() &&
+          tokenizer_.is_special(token) && token != python_end &&
+          std::ranges::find(ends, token) == ends.end())
+        break;
       // What the server went on with behind a call of the tool is of no use.
       if (state.accept({token}) > 1 || (sample.request.tools && token == python_end)) {
         ended_by_tool = true;
@@ -319,7 +343,7 @@ void RemoteLanguageModel::ask_round(std::vector<Sample*>& open, std::string& tro
       }
     }
     // A limit of the server's own below what was asked for ends nothing.
-    const bool is_cut = generated->finish_reason == "length" && !said.empty();
+    const bool is_cut = generated->finish_reason == "length" && !said.empty() && !facts_.by_chat;
     const bool is_full =
         std::ssize(sample.request.prompt) + std::ssize(state.sample().tokens) >= context_length();
     // The token that ended it may or may not be among the ids.

@@ -1,5 +1,7 @@
 // A LanguageModel that is a server: each request is one HTTP request, many under way, answers
 // placed by request. What the ladder allows is chosen before by use(); evaluators see none of it.
+// In a chat (ServerFacts::by_chat) the prompt's special tokens say who speaks, and its messages are
+// sent; the answer is a text, behind "</think>" where the model thinks.
 // The calculator and the rules of a sample are ours (model/engine/sample_state.hpp). One caller at
 // a time; connection, facts and tokenizer outlive this.
 #pragma once
@@ -53,6 +55,7 @@ class RemoteLanguageModel : public LanguageModel {
                                                     std::string& trouble);
   std::vector<std::optional<ScoreResult>> by_letters(std::span<const ScoreRequest> requests,
                                                      std::string& trouble);
+  RemoteCall ask(std::span<const int> prompt, const Wire::Generation& generation) const;
   void ask_round(std::vector<Sample*>& open, std::string& trouble);
   void check_same_model(const std::string& trouble);
 

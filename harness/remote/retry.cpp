@@ -15,7 +15,8 @@ constexpr int kFirstLimit = 4, kSuccessesForOneMore = 32;
 }  // namespace
 
 bool may_pass(int status) {
-  return status == 408 || status == 409 || status == 425 || status == 429 || status >= 500;
+  return status == 408 || status == 409 || status == 425 || status == 429 ||
+         (status >= 500 && status != 501);
 }
 
 std::optional<double> retry_after_seconds(std::string_view header, double now) {

@@ -7,7 +7,7 @@
 
 namespace nb {
 
-// 408, 409, 425, 429 and 5xx: the server may answer later. Others are its last word.
+// 408, 409, 425, 429 and 5xx but 501: the server may answer later. Others are its last word.
 bool may_pass(int status);
 // Of the header Retry-After, seconds or an HTTP date; now: seconds since 1970. Nothing: neither.
 std::optional<double> retry_after_seconds(std::string_view header, double now);

@@ -32,6 +32,24 @@ Result<std::string> key_of(const ServerChoice& choice) {
   return std::string(key);
 }
 
+struct Address {
+  HttpUrl url;
+  ConnectionOptions options;
+};
+
+Result<Address> address_of(const ServerChoice& choice) {
+  const auto url = parse_http_url(choice.url);
+  if (!url) return bad_input("--server: " + url.error().message);  // not quoted: a key may be in it
+  ConnectionOptions options;
+  NB_TRY(options.key, key_of(choice));
+  options.ca_file = choice.ca_file;
+  if (!choice.ca_file.empty()) NB_TRY_VOID(read_file(choice.ca_file), "--ca-file");
+  options.concurrency = choice.concurrency;
+  options.tries = choice.tries;
+  options.timeout_seconds = choice.timeout_seconds;
+  return Address{*url, std::move(options)};
+}
+
 }  // namespace
 
 std::string short_model_name(const std::string& id) {
@@ -52,18 +70,11 @@ Result<std::unique_ptr<RemoteServer>> open_server(const ServerChoice& choice,
   if (std::ranges::find(methods, choice.method) == methods.end())
     return bad_input(fmt::format("--method {}: there are {}{}", choice.method,
                                  fmt::join(methods, ", "), did_you_mean(choice.method, methods)));
-  const auto url = parse_http_url(choice.url);
-  if (!url) return bad_input("--server: " + url.error().message);  // not quoted: a key may be in it
-  ConnectionOptions options;
-  NB_TRY(options.key, key_of(choice));
-  options.ca_file = choice.ca_file;
-  if (!choice.ca_file.empty()) NB_TRY_VOID(read_file(choice.ca_file), "--ca-file");
-  options.concurrency = choice.concurrency;
-  options.tries = choice.tries;
-  options.timeout_seconds = choice.timeout_seconds;
-  auto server = std::unique_ptr<RemoteServer>(
-      new RemoteServer{{*url, std::move(options)}, {*url, choice.model, true}, {}});
-  NB_TRY(server->facts, probe_server(server->connection, server->wire, tokenizer, choice.model));
+  NB_TRY(Address address, address_of(choice));
+  auto server = std::unique_ptr<RemoteServer>(new RemoteServer{
+      {address.url, std::move(address.options)}, {address.url, choice.model, true}, {}});
+  NB_TRY(server->facts, probe_server(server->connection, server->wire, tokenizer, choice.model,
+                                     choice.chat == "server"));
   std::int64_t& context = server->facts.context_length;
   if (context > 0 && choice.context > context)
     return bad_input(fmt::format("--server-context {}: {} says its context is {} tokens",

@@ -20,6 +20,7 @@ struct ServerChoice {
   std::string key_env;  // environment variable that holds the key; empty: no key
   std::string ca_file;  // authorities for TLS; empty: the system's
   std::string method = "auto";
+  std::string chat = "here";  // or "server": whose template makes prompts of conversations
   int concurrency = 16;
   int tries = 6;
   double timeout_seconds = 60;

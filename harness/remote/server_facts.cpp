@@ -41,6 +41,7 @@ Json facts_json(const ServerFacts& facts) {
   for (const ProbeResult& probe : facts.probes)
     probes[probe.id] = {{"outcome", probe.outcome}, {"text", probe.text}};
   return {{"host", facts.host},
+          {"chats", facts.by_chat ? "there" : "here"},
           {"kind", facts.kind},
           {"version", facts.version},
           {"model", facts.model.id},
@@ -53,6 +54,10 @@ Json facts_json(const ServerFacts& facts) {
             {"flips", facts.noise.flips},
             {"compared", facts.noise.compared},
             {"batch_invariant", facts.noise.is_batch_invariant()}}},
+          {"told", facts.model.told},
+          {"chat_template",
+           {{"by", facts.chat.by}, {"digest", facts.chat.digest}, {"tokens", facts.chat.tokens}}},
+          {"logit_step", facts.logit_step ? Json(*facts.logit_step) : Json()},
           {"probes", probes},
           {"canary",
            {{"prompt", sha256_hex(fmt::format("{}", fmt::join(facts.canary, " ")))},

@@ -30,11 +30,19 @@ struct ProbeResult {
   std::string text;     // one sentence
 };
 
+// What the server's chat template makes of a fixed conversation.
+struct ChatTemplate {
+  std::string by;      // "tokenize", "apply-template", "prompt_tokens"; empty: it cannot be seen
+  std::string digest;  // of the ids or the text; empty: only their number is told
+  std::int64_t tokens = 0;  // 0: not told
+};
+
 struct ServerFacts {
-  std::string host;  // "gpu:8000"
-  std::string kind;  // "vllm", "sglang", "llamacpp", "npubench"; "unknown"
+  bool by_chat = false;  // asked by messages, of which the server's own template makes prompts
+  std::string host;      // "gpu:8000"
+  std::string kind;      // "vllm", "sglang", "llamacpp", "npubench"; "unknown"
   std::string version;
-  ServedModel model;
+  ServedModel model;  // told: what its engine says elsewhere, too
   std::int64_t context_length = 0;
 
   std::optional<Dialect> dialect;  // of prompt log-probabilities; none: why_no_scores
@@ -43,9 +51,14 @@ struct ServerFacts {
   bool returns_ids = false;  // generated tokens come as ids
   bool names_stops = false;  // which of the given ids ended an answer is told
   LetterWay letters = LetterWay::kNone;
+  int most_top = 0;  // kTopLogProbs: how many likely tokens it tells at once
   std::string why_no_letters;
 
   ServerNoise noise;
+  ChatTemplate chat;
+  // All differences of two logits of the canary are multiples of it: logits of 16 bits; 0: they
+  // are finer.
+  std::optional<double> logit_step;
   std::vector<ProbeResult> probes;
   std::vector<std::string> notes;  // for people, before the first item
 

@@ -1,5 +1,6 @@
 #include "harness/remote/wire.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace nb {
@@ -16,14 +17,27 @@ RemoteCall post(const std::string& path, const Json& body, std::int64_t new_toke
 RemoteCall Wire::models() const { return {base.path + "/models", std::nullopt, 0}; }
 RemoteCall Wire::version() const { return {"/version", std::nullopt, 0}; }
 
-RemoteCall Wire::tokenize(const std::string& text) const {
+RemoteCall Wire::tokenize(const std::string& text, bool marked) const {
   return post("/tokenize",
               {{"model", model},
                {"prompt", text},
-               {"add_special_tokens", false},
+               {"add_special_tokens", marked},
                {"content", text},
-               {"add_special", false}},
+               {"add_special", marked}},
               0);
+}
+
+RemoteCall Wire::detokenize(std::span<const int> tokens) const {
+  return post("/detokenize", {{"model", model}, {"tokens", tokens}}, 0);
+}
+
+RemoteCall Wire::tokenize_chat(const Json& messages) const {
+  return post("/tokenize",
+              {{"model", model}, {"messages", messages}, {"add_generation_prompt", true}}, 0);
+}
+
+RemoteCall Wire::apply_template(const Json& messages) const {
+  return post("/apply-template", {{"messages", messages}}, 0);
 }
 
 RemoteCall Wire::score(Dialect dialect, std::span<const int> tokens, std::size_t start,
@@ -55,7 +69,7 @@ RemoteCall Wire::generate(std::span<const int> prompt, const Generation& generat
             {"temperature", generation.temperature}};
   if (generation.temperature > 0) body["seed"] = generation.seed;
   if (generation.temperature > 0 && generation.top_k) body["top_k"] = *generation.top_k;
-  if (generation.top > 0) body["logprobs"] = generation.top;
+  if (generation.top > 0 || ids_by_log_probs) body["logprobs"] = std::max(1, generation.top);
   if (has_extras) {
     body["return_token_ids"] = true;
     body["skip_special_tokens"] = false;
@@ -65,6 +79,23 @@ RemoteCall Wire::generate(std::span<const int> prompt, const Generation& generat
   for (const int token : generation.biased_tokens)
     body["logit_bias"][std::to_string(token)] = kBias;
   return post(base.path + "/completions", body, generation.max_tokens);
+}
+
+RemoteCall Wire::chat(const Json& messages, const Generation& generation) const {
+  Json body{{"model", model},
+            {"messages", messages},
+            {"max_tokens", generation.max_tokens},
+            {"temperature", generation.temperature}};
+  if (generation.temperature > 0) body["seed"] = generation.seed;
+  if (generation.temperature > 0 && generation.top_k) body["top_k"] = *generation.top_k;
+  if (generation.top > 0) {
+    body["logprobs"] = true;
+    body["top_logprobs"] = generation.top;
+  }
+  if (!generation.allowed_tokens.empty()) body["allowed_token_ids"] = generation.allowed_tokens;
+  for (const int token : generation.biased_tokens)
+    body["logit_bias"][std::to_string(token)] = kBias;
+  return post(base.path + "/chat/completions", body, generation.max_tokens);
 }
 
 RemoteCall Wire::complete_text(const std::string& text) const {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/base/json_io.hpp"
 #include "harness/http/client.hpp"
 #include "harness/remote/answers.hpp"
 #include "harness/remote/connection.hpp"
@@ -23,11 +24,18 @@ struct Wire {
   // npubench's: scores before `start` need not come back (logprob_start_len), nor a new token
   // behind them.
   bool cuts_scores = false;
+  // llama.cpp's: ids of an answer are told beside its log-probabilities only.
+  bool ids_by_log_probs = false;
 
   RemoteCall models() const;   // GET /v1/models
   RemoteCall version() const;  // GET /version
-  // Ids of a text, without <|bos|> in front: vLLM's form, and llama.cpp's in the same body.
-  RemoteCall tokenize(const std::string& text) const;
+  // Ids of a text, without <|bos|> in front unless `marked`: vLLM's form, and llama.cpp's in the
+  // same body.
+  RemoteCall tokenize(const std::string& text, bool marked = false) const;
+  RemoteCall detokenize(std::span<const int> tokens) const;
+  // What the server's chat template makes of messages: ids (vLLM, sglang), or a text (llama.cpp).
+  RemoteCall tokenize_chat(const Json& messages) const;
+  RemoteCall apply_template(const Json& messages) const;
   // Log-probabilities of a prompt's tokens from `start` on, one new token.
   RemoteCall score(Dialect dialect, std::span<const int> tokens, std::size_t start,
                    double temperature = 0) const;
@@ -43,6 +51,8 @@ struct Wire {
     int top = 0;                      // the likeliest first tokens, with log-probs
   };
   RemoteCall generate(std::span<const int> prompt, const Generation& generation) const;
+  // An answer to messages: POST /v1/chat/completions.
+  RemoteCall chat(const Json& messages, const Generation& generation) const;
   // A prompt as a text, one new token: what the server makes of it is counted in "usage".
   RemoteCall complete_text(const std::string& text) const;
 };

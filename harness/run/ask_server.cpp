@@ -13,6 +13,7 @@
 #include "harness/base/hash.hpp"
 #include "harness/base/progress.hpp"
 #include "harness/base/say.hpp"
+#include "harness/remote/messages.hpp"
 #include "harness/remote/method.hpp"
 #include "harness/remote/server.hpp"
 #include "harness/run/evaluation_run.hpp"
@@ -57,6 +58,15 @@ Result<void> take_world(const ServerChoice& choice, std::span<const Task> tasks,
   return {};
 }
 
+Result<void> check_all_are_chats(std::span<const Task> tasks) {
+  for (const Task& task : tasks)
+    if (task.kind != kTextTask && task.kind != kLetterTask)
+      return bad_input(fmt::format(
+          "--chat server: {} is no chat, its prompts are texts to go on with; evaluate it without",
+          task.id));
+  return {};
+}
+
 Result<AskedServer> open(const EvaluationRequest& request, EvalContext& context) {
   AskedServer asked;
   NB_TRY(asked.tasks, expand_tasks(request.settings, "--task"));
@@ -71,6 +81,10 @@ Result<AskedServer> open(const EvaluationRequest& request, EvalContext& context)
         "tokenizer.json of the served model");
   OpenedModel& opened = asked.opened;
   NB_TRY(opened.tokenizer, load_tokenizer(request.model.tokenizer), "--tokenizer");
+  if (request.server.chat == "server") {
+    NB_TRY_VOID(check_all_are_chats(asked.tasks));
+    *opened.tokenizer = with_chat_tokens(std::move(*opened.tokenizer));
+  }
   NB_TRY_VOID(preflight(context));
   NB_TRY(asked.server, open_server(request.server, *opened.tokenizer));
   RemoteServer& server = *asked.server;
@@ -104,8 +118,17 @@ void say_facts(const AskedServer& asked) {
 void add_methods(const AskedServer& asked, EvalResult& result) {
   const ScoringMethod method = asked.methods.at(result.task);
   result.comparability[result.task + "/method"] = name(method);
+  if (asked.server->facts.by_chat) {
+    const ChatTemplate& chat = asked.server->facts.chat;
+    result.comparability[result.task + "/template"] =
+        !chat.digest.empty() ? chat.digest.substr(0, 16)
+        : chat.tokens > 0    ? fmt::format("{} tokens of a fixed conversation", chat.tokens)
+                             : "not shown";
+  }
   if (method == ScoringMethod::kGeneration && !asked.server->facts.returns_ids)
-    result.comparability[result.task + "/tools"] = "none: the server tells no ids";
+    result.comparability[result.task + "/tools"] = asked.server->facts.by_chat
+                                                       ? "none: in a chat of the server"
+                                                       : "none: the server tells no ids";
 }
 
 Result<std::vector<EvalResult>> answer(const AskedServer& asked, const EvalContext& context) {
@@ -147,11 +170,12 @@ Metric device_metric(const char* name, const char* unit, double value, std::int6
 }
 
 // Of this process, whose clock the server's work was measured on from here.
-void describe_server(const AskedServer& asked, Record& record) {
+void describe_server(const AskedServer& asked, const std::string& run, Record& record) {
   const RemoteServer& server = *asked.server;
   Json facts = facts_json(server.facts);
   const ConnectionCounts counts = server.connection.counts();
   const RemoteCounts tokens = asked.model->counts();
+  facts["name"] = run;
   facts["tokenizer"] = asked.opened.tokenizer->hash();
   facts["asked"] = {{"requests", counts.requests},
                     {"retries", counts.retries},
@@ -186,10 +210,11 @@ Result<EvaluationOutcome> ask_server(const EvaluationRequest& request, EvalConte
   source.weights = asked.opened.weights;
   source.opened = &asked.opened;
   Json who{{"host", facts.host}, {"model", facts.model.id}, {"context", facts.context_length}};
+  if (facts.by_chat) who["chat"] = "server";
   for (const auto& [task, method] : asked.methods) who["methods"][task] = name(method);
   source.server = sha256_json(who);
   source.server_facts = facts_json(facts);
-  source.describe = [&](Record& record) { describe_server(asked, record); };
+  source.describe = [&](Record& record) { describe_server(asked, request.suite, record); };
   return run_in_folder(request, std::move(context), source,
                        [&](const EvalContext& c) { return answer(asked, c); });
 }

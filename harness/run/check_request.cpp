@@ -36,6 +36,7 @@ std::vector<Given> server_flags(const ServerChoice& server) {
           {"--key-env", !server.key_env.empty()},
           {"--ca-file", !server.ca_file.empty()},
           {"--method", server.method != usual.method},
+          {"--chat", server.chat != usual.chat},
           {"--concurrency", server.concurrency != usual.concurrency},
           {"--tries", server.tries != usual.tries},
           {"--timeout", server.timeout_seconds != usual.timeout_seconds},

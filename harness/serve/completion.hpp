@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include "harness/http/server.hpp"
@@ -18,6 +19,8 @@ struct Served {
   LanguageModel* model = nullptr;
   Engine* engine = nullptr;
   std::int64_t created = 0;  // seconds since 1970
+  // How the device computes: "matmul inputs" → "bf16, round to nearest even".
+  std::map<std::string, std::string> numerics = {};
 };
 
 // The response to a request that was parsed; `id` names the answer.

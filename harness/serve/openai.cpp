@@ -58,7 +58,8 @@ Json model_json(const Served& served) {
           {"created", served.created},
           {"owned_by", "npubench"},
           {"max_model_len", served.model->context_length()},
-          {"device", or_null(served.device)}};
+          {"device", or_null(served.device)},
+          {"numerics", served.numerics}};
 }
 
 }  // namespace

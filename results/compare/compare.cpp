@@ -18,6 +18,7 @@
 #include "results/store/comparability.hpp"
 #include "results/store/curve_columns.hpp"
 #include "results/store/metric_names.hpp"
+#include "results/store/served.hpp"
 
 namespace nb {
 namespace {
@@ -145,7 +146,7 @@ RecordPair pair_of(const PairedRecords& paired, const Sides& sides, Comparison& 
   // Equal totals are not equal answers, and another file with equal settings is no promise of bits.
   if (pair.imported) pair.same_key = false;
   if (pair.imported && !all_answers_stand_in(a.record)) pair.bit_identical = false;
-  pair.same_device = a.record.device == b.record.device;
+  pair.same_device = a.record.device == b.record.device && !have_two_servers(a.record, b.record);
   for (const auto* side : {&a.record, &b.record})
     if (side->status != "ok")
       comparison.damaged.push_back(fmt::format("{} failed: {}", describe(*side), side->error));
@@ -225,7 +226,7 @@ void fill(Comparison& comparison, const Pairing& pairing, const Sides& sides) {
                 : message("pair.only_b", describe(stored->record)));
   auto& confounders = comparison.confounders;
   const auto rank = [](const std::string& category) {
-    constexpr std::array kOrder = {"settings", "data", "code", "numerics"};
+    constexpr std::array kOrder = {"server", "settings", "data", "code", "numerics"};
     return std::find(kOrder.begin(), kOrder.end(), category) - kOrder.begin();
   };
   std::stable_sort(confounders.begin(), confounders.end(), [&](const auto& x, const auto& y) {
@@ -327,6 +328,13 @@ Sentence Comparison::likely_cause() const {
                     : category == "data"   ? message("cause.data", std::move(list))
                                            : message("cause.code", std::move(list)));
   }
+  std::vector<Sentence> seen;
+  for (const Confounder& c : confounders)
+    if (is_of_servers(c) && (c.category == "numerics" || c.category == "server") &&
+        !c.named.empty())
+      seen.push_back(c.named);
+  if (Sentence list = joined("join.semicolon", std::move(seen)); !list.empty())
+    parts.push_back(message("cause.servers", std::move(list)));
   if (!parts.empty() && more > 0) parts.push_back(message("list.and_more_part", more));
   return joined("join.semicolon", std::move(parts));
 }

@@ -26,13 +26,18 @@ namespace nb {
 // One field that differs besides what is compared: settings, code digest, device, policy.
 struct Confounder {
   std::string category;  // "settings", "data", "code", "numerics" (explains different bits),
-                         // "device"; of imported results "model" too
+                         // "device", "server"; of imported results "model" too
   std::string field;     // "/settings/train/lr"
   std::string a, b;      // values as short JSON; "(absent)" where there is none
   std::vector<std::string> where;  // describe() of the pairs that it touches
   // What differs, where a and b are digests: "news.txt has other content", "model/optim".
   Sentence named = {};
 };
+
+// A probe of harness/remote saw it, or the servers say so.
+inline bool is_of_servers(const Confounder& confounder) {
+  return confounder.field.starts_with("/server");
+}
 
 // What a difference shows. A direction needs an exact count or an interval without zero.
 enum class Shown {

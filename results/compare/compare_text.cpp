@@ -373,10 +373,16 @@ std::string comparison_text(const Comparison& comparison) {
       !why.empty() && comparison.findings.empty())
     text += wrapped("nothing of what was paired can be compared: " + text_of(why), 2, "! ");
   for (const Sentence& sentence : comparison.findings) text += wrapped(text_of(sentence), 2, "! ");
-  if (!text.empty())
-    if (const Sentence cause = comparison.likely_cause(); !cause.empty())
-      text += wrapped("likely cause: " + text_of(cause), 4, "  ");
+  const Sentence cause = comparison.likely_cause();
+  const std::string cause_text =
+      cause.empty() ? "" : wrapped("likely cause: " + text_of(cause), 4, "  ");
+  const bool has_findings = !text.empty();
+  if (has_findings) text += cause_text;
   if (const Sentence first = headline(comparison); !first.empty()) text += wrapped(text_of(first));
+  // Two servers: what is known of them explains what differs.
+  if (!has_findings && std::ranges::any_of(comparison.confounders, is_of_servers) &&
+      !std::ranges::all_of(comparison.pairs, &RecordPair::bit_identical))
+    text += cause_text;
   for (const Sentence& sentence : comparison.cautions) text += wrapped(text_of(sentence), 2, "! ");
   if (!text.empty()) text += "\n";
   text += wrapped(comparison.label_a, 3, "A: ") + wrapped(comparison.label_b, 3, "B: ") + "\n";

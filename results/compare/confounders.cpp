@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
 #include "results/compare/recipe.hpp"
+#include "results/compare/served_causes.hpp"
 #include "results/messages/sentences.hpp"
 #include "results/store/captured.hpp"
 
@@ -310,6 +312,7 @@ std::vector<Sentence> unknown_of(const Record& a, const Record& b) {
   if (is_imported(a) || is_imported(b)) return unknown_of_imported(a, b);
   std::vector<Sentence> unknown;
   if (any_captured(a, b)) unknown = unknown_of_captured(a, b);
+  std::ranges::move(unknown_of_served(a, b), std::back_inserter(unknown));
   if (a.kind != "eval" || has_same_weights(a, b)) return unknown;
   const auto missing = [&](const char* key) {
     std::vector<std::string> sides;
@@ -362,6 +365,7 @@ std::vector<Confounder> confounders_of(const Record& a, const Record& b) {
   const bool untold = any_captured(a, b) && (a.trained_on.empty() || b.trained_on.empty());
   if (!untold && (a.trained_on != a.device || b.trained_on != b.device))
     add_text(found, "device", "/trained_on", a.trained_on, b.trained_on);
+  add_served(found, a, b);
   for (Confounder& confounder : found) confounder.where = {describe(a)};
   return found;
 }

@@ -11,8 +11,8 @@
 namespace nb {
 
 // Settings, code digests, numerics card, device; of evaluations of other weights also the training
-// that their checkpoints tell of. A difference that merely repeats the two devices'
-// names is left out.
+// that their checkpoints tell of; of servers what served_causes.hpp finds. A difference that merely
+// repeats the two devices' names is left out.
 std::vector<Confounder> confounders_of(const Record& a, const Record& b);
 // Settings that cannot change a result (batches of scoring, how often to save, what to evaluate):
 // "/settings/evaluation/of_baseline". No confounders, although records print them.

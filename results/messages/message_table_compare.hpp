@@ -121,6 +121,36 @@ inline constexpr MessageRow kCompareMessages[] = {
     {"cause.code", "changed code: {}", "改变的代码：{}"},
     {"cause.other_content", "{} has other content", "{} 的内容不同"},
     {"cause.other_tokens", "it was trained on other tokens", "训练所用的词元不同"},
+    {"cause.servers", "what the servers' probes saw differ: {}", "服务器探测所见的不同：{}"},
+    {"cause.noise",
+     "answers to one request in and out of a batch: A {}, B {}; a batch-invariant mode on both "
+     "ends "
+     "it",
+     "同一请求在批内与批外的回答：A {}，B {}；双方都用批不变模式即可消除"},
+    {"cause.logits", "logits of A: {}, of B: {}", "A 的 logits：{}，B 的：{}"},
+    {"cause.canary_rounding",
+     "log-probabilities of one fixed prompt differ by up to {} nat, as rounding makes: number "
+     "formats or kernels",
+     "同一固定提示的对数概率相差至多 {} nat，与舍入相当：数值格式或算子不同"},
+    {"cause.canary_weights",
+     "log-probabilities of one fixed prompt differ by up to {} nat, more than rounding makes: "
+     "other "
+     "weights, or quantised ones",
+     "同一固定提示的对数概率相差至多 {} nat，超出舍入：权重不同，或经过量化"},
+    {"cause.greedy_canary", "they go on otherwise behind one fixed prompt",
+     "在同一固定提示之后续写不同"},
+    {"cause.template", "the servers' chat templates make other prompts of one conversation",
+     "两个服务器的对话模板把同一对话变成不同的提示"},
+    {"cause.unused_template",
+     "the servers' chat templates differ, which no score here depends on: chats were rendered by "
+     "npubench",
+     "两个服务器的对话模板不同，但此处没有得分依赖它：对话由 npubench 渲染"},
+    {"unknown.server_tokenizer",
+     "whether {} has the given tokenizer: its server tells neither ids nor numbers of tokens",
+     "{} 是否使用所给的分词器：其服务器既不给出 id 也不给出词元数"},
+    {"unknown.served_weights",
+     "that both servers hold the same weights is taken from the model's name alone",
+     "两个服务器为同一权重，只是从模型名称得知"},
     {"unknown.not_said", "{} does not say: {}", "{} 没有说明：{}"},
     {"unknown.how", "how both sides were made: no setting is stated by both",
      "两侧如何产生：没有一项设置是双方都说明的"},

@@ -18,13 +18,15 @@ import ssl
 import sys
 import threading
 import time
+import urllib.error
+import urllib.request
 
 PERSONAS = {
     "vllm": "everything right, as vLLM answers",
     "npubench": "the same, as our own server is called",
     "vllm_old_echo": "log-probabilities of prompts by echo only",
     "sglang": "log-probabilities of prompts by POST /generate only",
-    "llamacpp_refuse": "echo is refused; generates texts",
+    "llamacpp_refuse": "as llama.cpp of 2026-06: echo is refused with status 500, /tokenize wants \"content\", ids stand beside log-probabilities",
     "llamacpp_silent": "echo is ignored: one entry, whatever the prompt",
     "mindie": "no ids as prompts, nothing of prompts",
     "bos_twice": "puts a second <|bos|> in front of ids",
@@ -53,6 +55,9 @@ PERSONAS = {
     "echoes_body": "400 that quotes the request, from request N on",
     "no_context": "does not say how long its context is",
     "rounded": "log-probabilities of a model rounded to bf16",
+    "other_template": "makes another prompt of a conversation",
+    "thinks": "answers chats behind a thought that ends with </think>",
+    "template_proxy": "stands before the server of port N and changes every conversation, as another template would",
 }
 
 persona, _, argument = sys.argv[1].partition(":")
@@ -82,6 +87,9 @@ def table_of(model):
         for before, after in ((101, 32), (32, 116)):  # behind "e" a space, behind a space "t"
             if last == before:
                 logits[after] += 5
+        if last == STOP:  # an answer in a chat begins with a letter
+            for letter in b"ABCD":
+                logits[letter] += 5
         if persona == "rounded":
             logits = [round(x * 16) / 16 for x in logits]
         total = math.log(sum(map(math.exp, logits)))
@@ -105,6 +113,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
         number = self.count("all")
         if persona == "html":
             return self.page(200)
+        if persona == "template_proxy":
+            return self.forward()
+        if self.path == "/props" and persona == "llamacpp_refuse":
+            return self.answer({"build_info": "b1-toy", "total_slots": 4})
+        if self.path == "/version" and persona == "llamacpp_refuse":
+            return self.error(404, "File Not Found")
         if self.path == "/version":
             return self.answer({"version": "0.9.1"}) if persona != "sglang" else self.error(404, "no such path")
         if self.path != "/v1/models" or persona == "no_models":
@@ -115,6 +129,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
                  "npubench": "npubench"}.get(persona, "vllm")
         name = "toy" if persona != "other_name" or number < limit else "toy-2"
         model = {"id": name, "object": "model", "owned_by": owner, "max_model_len": 1024}
+        if persona == "llamacpp_refuse":
+            model["meta"] = {"n_ctx": model.pop("max_model_len"), "n_vocab": VOCABULARY}
         if persona == "no_context":
             del model["max_model_len"]
         self.answer({"object": "list", "data": [model]})
@@ -126,6 +142,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.page(200)
         if persona == "needs_key" and self.headers.get("Authorization") != "Bearer secret-key":
             return self.error(401, "wrong key secret-key-of-yours")
+        if persona == "template_proxy":
+            return self.forward(body)
+        if self.path == "/v1/chat/completions":
+            return self.chat(body)
+        if self.path == "/apply-template" and persona.startswith("llamacpp"):
+            return self.answer({"prompt": text_of(self.rendered(body["messages"]))})
+        if self.path == "/detokenize" and persona != "mindie":
+            return self.answer({"prompt": text_of(body["tokens"])})
         if self.path == "/tokenize":
             return self.tokenize(body)
         if self.path == "/generate" and persona == "sglang":
@@ -140,12 +164,55 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return counts[key]
 
     def tokenize(self, body):
-        if persona in ("mindie", "llamacpp_refuse", "llamacpp_silent"):
+        if persona in ("mindie", "llamacpp_silent"):
             return self.error(404, "Not Found")
-        ids = list(body["prompt"].encode())
+        if persona == "llamacpp_refuse":
+            return self.answer({"tokens": list(body.get("content", "").encode())})
+        ids = self.rendered(body["messages"]) if "messages" in body else list(body["prompt"].encode())
+        if body.get("add_special_tokens") and "messages" not in body:
+            ids = [BOS] + ids
         if persona == "other_tokenizer":
             ids = [i + 1 for i in ids]
         self.answer({"tokens": ids, "count": len(ids), "max_model_len": 1024})
+
+    def rendered(self, messages):
+        if persona == "other_template":
+            return list("".join(f"### {m['role']}:\n{m['content']}\n" for m in messages).encode()) + list(b"### assistant:\n")
+        ids = [BOS]
+        for m in messages:
+            begin = 257 if m["role"] == "user" else 259
+            ids += [begin, *m["content"].encode(), begin + 1]
+        return ids + [259]
+
+    def chat(self, body):
+        """Texts only. MindIE tells at most five likely tokens and holds no answer to any."""
+        if persona == "mindie" and body.get("top_logprobs", 0) > 5:
+            return self.error(422, "top_logprobs must be at most 5")
+        prompt = self.rendered(body["messages"])
+        table, last, new = tables[0], prompt[-1], []
+        allowed = body.get("allowed_token_ids") or [int(i) for i in body.get("logit_bias", {})]
+        allowed = allowed if allowed and persona != "mindie" else range(VOCABULARY)
+        likely = sorted(range(256), key=lambda v: (-table[last][v], v))[:body.get("top_logprobs", 0)]
+        for _ in range(body["max_tokens"]):
+            new.append(last := max(allowed, key=lambda v: (table[last][v], -v)))
+        text = ("Let me think: 5.</think>\n\n" if persona == "thinks" else "") + text_of(new)
+        choice = {"index": 0, "finish_reason": "length", "message": {"role": "assistant", "content": text}}
+        if body.get("logprobs"):
+            top = [{"token": text_of([v]), "logprob": table[prompt[-1]][v]} for v in likely]
+            choice["logprobs"] = {"content": [{"token": text, "logprob": 0, "top_logprobs": top}]}
+        self.answer({"id": "chatcmpl-1", "object": "chat.completion", "choices": [choice],
+                     "usage": {"prompt_tokens": len(prompt), "completion_tokens": len(new)}})
+
+    def forward(self, body=None):
+        if body and "messages" in body:
+            body["messages"] = [dict(m, content="### Instruction:\n" + m["content"]) for m in body["messages"]]
+        request = urllib.request.Request(f"http://127.0.0.1:{limit}{self.path}", method=self.command,
+                                         data=json.dumps(body).encode() if body else None)
+        try:
+            with urllib.request.urlopen(request) as answer:
+                self.send(answer.status, answer.read(), answer.headers["Content-Type"])
+        except urllib.error.HTTPError as refused:
+            self.send(refused.code, refused.read(), refused.headers["Content-Type"])
 
     def completions(self, body, number, request):
         if persona == "always_busy" or persona == "busy" and request % 3 == 0:
@@ -198,8 +265,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
                  for v in (b, max(range(VOCABULARY), key=lambda v: (table[a][v], -v)))}
                 for a, b in zip(prompt, prompt[1:])]
         if body.get("echo") and persona == "llamacpp_refuse":
-            return self.error(400, "Only no echo is supported")
-        if body.get("logprobs") is not None:
+            return self.error(500, "Only no echo is supported")
+        if body.get("logprobs") is not None and persona == "llamacpp_refuse":
+            content = []
+            for b, i in zip(prompt[-1:] + new[:-1], new):
+                likely = sorted(range(VOCABULARY), key=lambda v: (-table[b][v], v))[:body["logprobs"]]
+                content.append({"id": i, "token": text_of([i]), "logprob": table[b][i], "top_logprobs": [
+                    {"id": v, "token": text_of([v]), "logprob": table[b][v]} for v in likely]})
+            choice["logprobs"] = {"content": content}
+        elif body.get("logprobs") is not None:
             echoed = prompt if body.get("echo") and not persona.startswith("llamacpp") and persona != "sglang" else []
             ids = echoed + new
             before = [None] + echoed[:-1] + prompt[-1:] + new[:-1] if echoed else prompt[-1:] + new[:-1]

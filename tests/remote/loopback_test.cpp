@@ -2,15 +2,19 @@
 // many requests are under way and whoever is killed on the way.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <future>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <thread>
 
 #include "harness/base/fs.hpp"
+#include "results/store/items.hpp"
 #include "results/store/store.hpp"
 #include "tests/e2e/bench.hpp"
+#include "tests/remote/fake_server.hpp"
 #include "tests/serve/serve_process.hpp"
 #include "tests/support/data_dir.hpp"
 
@@ -95,6 +99,64 @@ TEST_F(ClosedLoop, PublicTasksHaveTheSameItems) {
   expect_done((*bench_)(here(tasks, "public-here")));
   expect_done((*bench_)(there(server, tasks, "public-there", /*has_world=*/false)));
   EXPECT_EQ(results_of("public-there"), results_of("public-here"));
+}
+
+// An emulated NPU and an fp32 machine behind two servers: two, with what makes them differ.
+TEST_F(ClosedLoop, RoundingToBf16OnOneServerIsNamed) {
+  const ServeProcess exact({"--model", model().string(), "--device", "cpu_ref"}),
+      rounded({"--model", model().string(), "--device", "h100_sxm"}),
+      twin({"--model", model().string(), "--device", "h100_sxm"});
+  for (const auto& [server, name] :
+       {std::pair(&exact, "exact"), std::pair(&rounded, "rounded"), std::pair(&twin, "twin")})
+    expect_done((*bench_)(there(*server, task_flags("mw/facts,mw/arc_easy,mw/gsm8k"), name)));
+  const auto run = [&](const char* name) { return (bench_->results() / "loop" / name).string(); };
+  const auto compared = (*bench_)({"compare", run("exact"), run("rounded"), "--json"});
+  ASSERT_EQ(compared.exit_code, 0) << compared.out << compared.err;
+  const Json json = Json::parse(compared.out);
+  EXPECT_EQ(json.at("pairs").at(0).at("bit_identical"), false);
+  const std::string cause = json.at("likely_cause");
+  EXPECT_NE(cause.find("log-probabilities of one fixed prompt differ by up to"), std::string::npos)
+      << cause;
+  EXPECT_NE(cause.find("as rounding makes"), std::string::npos) << cause;
+  std::map<std::string, std::string> changes;
+  for (const Json& one : json.at("confounders"))
+    changes[one.at("field")] =
+        one.at("a").get<std::string>() + " > " + one.at("b").get<std::string>();
+  EXPECT_EQ(changes["/server/device"], "cpu_ref > h100_sxm");
+  EXPECT_NE(changes["/server"].find("cpu_ref, called exact > npubench"), std::string::npos)
+      << changes["/server"];
+  EXPECT_TRUE(changes.contains("/server/matmul_inputs")) << compared.out;
+  const auto healthy = (*bench_)({"gate", run("rounded"), run("twin")});
+  EXPECT_EQ(healthy.exit_code, 0) << healthy.out;
+  EXPECT_NE(healthy.out.find("PASS"), std::string::npos) << healthy.out;
+}
+
+TEST_F(ClosedLoop, AnotherChatTemplateBeforeOneServerIsNamed) {
+  const ServeProcess server({"--model", model().string()});
+  const FakeServer before("template_proxy:" + std::to_string(server.port()));
+  auto direct = there(server, task_flags("mw/arc_easy,mw/gsm8k", {"--chat", "server"}), "direct");
+  auto changed = direct;
+  *(std::ranges::find(changed, server.api())) = before.url();
+  *(std::ranges::find(changed, "direct")) = "changed";
+  expect_done((*bench_)(direct));
+  expect_done((*bench_)(changed));
+  const auto run = [&](const char* name) { return (bench_->results() / "loop" / name).string(); };
+  const auto compared = (*bench_)({"compare", run("direct"), run("changed"), "--json"});
+  ASSERT_EQ(compared.exit_code, 0) << compared.out << compared.err;
+  EXPECT_NE(compared.out.find("the servers' chat templates make other prompts"), std::string::npos)
+      << compared.out;
+  EXPECT_EQ((*bench_)({"gate", run("direct"), run("changed")}).exit_code, 3);
+  // The template of the server is nanochat's, too: rendered there as here.
+  auto here = there(server, task_flags("mw/arc_easy", {"--method", "letters"}), "letters-here");
+  expect_done((*bench_)(here));
+  const auto predictions = [&](const char* name) {
+    std::vector<std::string> all;
+    const auto stored = read_run(bench_->results() / "loop" / name);
+    const auto items = read_items(stored->records[0].folder / items_file("mw/arc_easy"));
+    for (const ItemRecord& item : *items) all.push_back(item.prediction);
+    return all;
+  };
+  EXPECT_EQ(predictions("direct"), predictions("letters-here"));
 }
 
 TEST_F(ClosedLoop, AKillOfEitherSideChangesNothing) {

@@ -83,6 +83,29 @@ class Personas : public testing::Test {
       if (entry.is_regular_file()) text += read_file(entry.path()).value_or("");
     return text;
   }
+  struct Compared {
+    std::string text;  // in one line
+    Json json;
+    // "a → b" of a confounder; empty: there is none of that field.
+    std::string change(const std::string& field) const {
+      for (const Json& one : json.at("confounders"))
+        if (one.at("field") == field)
+          return one.at("a").get<std::string>() + " → " + one.at("b").get<std::string>();
+      return "";
+    }
+  };
+  Compared compared(const std::string& a, const std::string& b) {
+    const auto text = bench_({"compare", path("results/" + a), path("results/" + b)});
+    const auto json = bench_({"compare", path("results/" + a), path("results/" + b), "--json"});
+    EXPECT_EQ(text.exit_code, 0) << text.out << text.err;
+    Compared both{"", Json::parse(json.out, nullptr, false)};
+    for (const char c : text.out)
+      if (c != '\n' && c != ' ')
+        both.text += c;
+      else if (!both.text.ends_with(' '))
+        both.text += ' ';
+    return both;
+  }
   void expect_refusal(const std::string& persona, int exit_code,
                       const std::vector<std::string>& parts, std::vector<std::string> more = {}) {
     const FakeServer server(persona);
@@ -144,7 +167,7 @@ TEST_F(Personas, ConcurrencyChangesNothing) {
 
 TEST_F(Personas, ServersWithoutPromptLogProbsAreRefusedForChoices) {
   expect_refusal("llamacpp_refuse", 4,
-                 {"gives no log-probabilities of a prompt", "echo: refused with status 400",
+                 {"gives no log-probabilities of a prompt", "echo: refused with status 500",
                   "own/pick cannot be scored", "own/go_on can be"});
   expect_refusal("llamacpp_silent", 4,
                  {"echo: 1 entry of prompt log-probabilities for", "own/pick cannot be scored"});
@@ -152,6 +175,24 @@ TEST_F(Personas, ServersWithoutPromptLogProbsAreRefusedForChoices) {
                  {"P4: its log-probabilities are scaled by the temperature"});
   expect_refusal("too_likely", 4, {"P3: prompt_logprobs: two probabilities at position 1 sum to"});
   expect_refusal("mindie", 4, {"takes no token ids as a prompt", "no way of scoring is left"});
+}
+
+// Status 500 was taken for a failure that passes, and ended the evaluation after all its tries.
+TEST_F(Personas, LlamaCppRefusesEchoWithStatus500AndTellsIdsBesideLogProbabilities) {
+  NB_NEEDS_DATA();
+  const FakeServer llama("llamacpp_refuse"), vllm("vllm");
+  const std::vector<std::string> texts = {
+      "--task",           "gsm8k", "--max-per-task", "4",
+      "--max-new-tokens", "20",    "--data-dir",     data_dir().string()};
+  for (const auto& [server, name] : {std::pair(&llama, "llama"), std::pair(&vllm, "vllm")}) {
+    const auto result = ask(*server, texts, name);
+    ASSERT_EQ(result.exit_code, 0) << result.out << result.err;
+  }
+  const Record record = record_of("llama").record;
+  EXPECT_FALSE(record.comparability.contains("gsm8k/tools"));
+  EXPECT_EQ(record.environment->at("server").at("version"), "b1-toy");
+  EXPECT_EQ(items_of("llama"), items_of("vllm"));
+  EXPECT_EQ(compared("llama", "vllm").change("/server/engine"), "llamacpp b1-toy → vllm 0.9.1");
 }
 
 TEST_F(Personas, OtherTokensAreRefused) {
@@ -278,13 +319,110 @@ TEST_F(Personas, TwoHealthyServersPassAndAPlantedDifferenceIsNamed) {
   const auto healthy = bench_({"gate", path("results/gpu"), path("results/npu")});
   EXPECT_EQ(healthy.exit_code, 0);
   EXPECT_NE(healthy.out.find("1 bit-identical"), std::string::npos) << healthy.out;
-  const auto seen = bench_({"compare", path("results/gpu"), path("results/rounded")});
-  ASSERT_EQ(seen.exit_code, 0) << seen.out;
-  EXPECT_NE(seen.out.find("the evaluator or\n  the numerics changed"), std::string::npos)
-      << seen.out;
+  const auto seen = compared("gpu", "rounded");
+  EXPECT_NE(seen.text.find("logits of A: finer than 16 bits, of B: 16 bits, steps of 2^-4"),
+            std::string::npos)
+      << seen.text;
+  EXPECT_NE(seen.text.find("log-probabilities of one fixed prompt differ by up to"),
+            std::string::npos)
+      << seen.text;
+  EXPECT_EQ(seen.text.find("on the same device"), std::string::npos) << seen.text;
   // What one of them does from request to request is no difference between the two.
   const auto passed = bench_({"gate", path("results/gpu"), path("results/noisy")});
   EXPECT_EQ(passed.exit_code, 0) << passed.out;
+}
+
+// Both were called "confounders: none", as if one device had answered twice.
+TEST_F(Personas, TwoServersOfOneModelAreNamedAsTwo) {
+  const FakeServer gpu("vllm"), npu("sglang"), noisy("noisy");
+  for (const auto& [server, name] :
+       {std::pair(&gpu, "gpu"), std::pair(&npu, "npu"), std::pair(&noisy, "noisy")})
+    ASSERT_EQ(ask(*server, own(), name).exit_code, 0);
+  const Compared healthy = compared("gpu", "npu");
+  EXPECT_EQ(healthy.text.find("confounders: none"), std::string::npos) << healthy.text;
+  EXPECT_EQ(healthy.change("/server"), "vllm 0.9.1 at " + gpu.host() + ", called gpu → sglang at " +
+                                           npu.host() + ", called npu");
+  EXPECT_EQ(healthy.change("/server/engine"), "vllm 0.9.1 → sglang");
+  EXPECT_EQ(healthy.change("/server/dtype"), "");  // one side does not tell its own
+  EXPECT_EQ(healthy.change("/server/prompt_log_probs"), "prompt_logprobs → sglang");
+  EXPECT_EQ(healthy.change("/server/chat_template"), "");
+  EXPECT_NE(healthy.text.find("that both servers hold the same weights is taken from"),
+            std::string::npos)
+      << healthy.text;
+  const Compared moved = compared("gpu", "noisy");
+  EXPECT_TRUE(moved.change("/server/noise").starts_with("batch-invariant → up to")) << moved.text;
+  EXPECT_NE(moved.json.at("likely_cause").get<std::string>().find("in and out of a batch"),
+            std::string::npos);
+  // One server that was asked twice is one.
+  ASSERT_EQ(ask(gpu, own(), "again").exit_code, 0);
+  EXPECT_EQ(compared("gpu", "again").change("/server"), "");
+}
+
+TEST_F(Personas, AnotherChatTemplateIsSeenAndNamed) {
+  NB_NEEDS_DATA();
+  const FakeServer right("vllm"), wrong("other_template"), same("vllm");
+  const auto by = [&](const char* chat) -> std::vector<std::string> {
+    return {"--task", "chat_arc_easy,gsm8k", "--max-per-task",    "20",     "--max-new-tokens",
+            "20",     "--data-dir",          data_dir().string(), "--chat", chat};
+  };
+  for (const auto& [server, name] :
+       {std::pair(&right, "right"), std::pair(&wrong, "wrong"), std::pair(&same, "same")}) {
+    const auto result = ask(*server, by("server"), name);
+    ASSERT_EQ(result.exit_code, 0) << result.out << result.err;
+  }
+  const Compared other = compared("right", "wrong");
+  EXPECT_NE(other.text.find("chat_arc_easy/template differs"), std::string::npos) << other.text;
+  EXPECT_NE(other.json.at("likely_cause")
+                .get<std::string>()
+                .find("the servers' chat templates make other prompts of one conversation"),
+            std::string::npos)
+      << other.text;
+  const auto refused = bench_({"gate", path("results/right"), path("results/wrong")});
+  EXPECT_EQ(refused.exit_code, 3) << refused.out;
+  EXPECT_NE(refused.out.find("/template"), std::string::npos) << refused.out;
+  const auto passed = bench_({"gate", path("results/right"), path("results/same")});
+  EXPECT_EQ(passed.exit_code, 0) << passed.out;
+  // Rendered here, no score depends on it, and that is said.
+  ASSERT_EQ(ask(right, by("here"), "right-here").exit_code, 0);
+  ASSERT_EQ(ask(wrong, by("here"), "wrong-here").exit_code, 0);
+  const Compared here = compared("right-here", "wrong-here");
+  EXPECT_NE(here.change("/server/chat_template"), "") << here.text;
+  EXPECT_EQ(items_of("right-here"), items_of("wrong-here"));
+  EXPECT_EQ(bench_({"gate", path("results/right-here"), path("results/wrong-here")}).exit_code, 0);
+}
+
+// nanochat's rendering and the server's are one here: so are the letters.
+TEST_F(Personas, AChatOfTheServersTemplateNeedsNoIds) {
+  NB_NEEDS_DATA();
+  const std::vector<std::string> chat = {"--task", "chat_arc_easy", "--max-per-task",
+                                         "20",     "--data-dir",    data_dir().string()};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.end(), chat.begin(), chat.end());
+    return more;
+  };
+  const FakeServer vllm("vllm"), mindie("mindie"), thinks("thinks");
+  ASSERT_EQ(ask(vllm, with({"--method", "letters"}), "ids").exit_code, 0);
+  for (const auto& [server, name] : {std::pair(&vllm, "vllm"), std::pair(&mindie, "mindie")}) {
+    const auto result = ask(*server, with({"--chat", "server"}), name);
+    ASSERT_EQ(result.exit_code, 0) << result.out << result.err;
+  }
+  const auto ids = read_items(record_of("ids").folder / items_file("chat_arc_easy"));
+  const auto messages = read_items(record_of("vllm").folder / items_file("chat_arc_easy"));
+  ASSERT_TRUE(ids && messages && ids->size() == messages->size());
+  for (std::size_t i = 0; i < ids->size(); ++i)
+    EXPECT_EQ((*ids)[i].prediction, (*messages)[i].prediction) << i;
+  EXPECT_EQ(record_of("mindie").record.comparability.at("chat_arc_easy/template"),
+            "52 tokens of a fixed conversation");
+  const std::vector<std::string> text = {
+      "--task", "gsm8k",      "--max-per-task",    "3",      "--max-new-tokens",
+      "20",     "--data-dir", data_dir().string(), "--chat", "server"};
+  ASSERT_EQ(ask(thinks, text, "thinks").exit_code, 0);
+  const auto items = read_items(record_of("thinks").folder / items_file("gsm8k"));
+  ASSERT_TRUE(items.has_value());
+  for (const ItemRecord& item : *items)
+    EXPECT_EQ(item.texts.front().find("think"), std::string::npos) << item.texts.front();
+  const auto refused = ask(vllm, own({"--chat", "server"}), "refused");
+  expect_sentence(refused, 64, {"--chat server: own/pick is no chat"});
 }
 
 // Rung 2 scores the same items as rung 1, and is never compared with it.
