@@ -24,6 +24,7 @@
 #include "model/predict/megatron_fit_batch.hpp"
 #include "model/predict/megatron_trace.hpp"
 #include "model/train/fit_batch.hpp"
+#include "model/train/settings.hpp"
 
 namespace nb::cli {
 namespace {
@@ -34,7 +35,7 @@ struct PredictOptions {
   ValidateOptions validate;
   CalibrateOptions calibrate;
   std::vector<std::string> sweeps;
-  std::string trace, plot, claims;
+  std::string trace, plot, claims, against;
   bool fit_batch = false, csv = false, json = false;
 };
 
@@ -53,6 +54,33 @@ Result<void> write_trace(const PredictOptions& options, const PredictSubject& su
   return write_file(options.trace, text);
 }
 
+// The whole stage, how far off such figures were, the largest batch, and another device.
+Result<RunOutlook> outlook_of(const PredictOptions& options, const PredictSubject& subject) {
+  const PredictSettings& settings = subject.settings;
+  RunOutlook outlook;
+  outlook.steps = settings.steps;
+  const bool is_base = settings.stage == TrainingStage::kBase;
+  if (!outlook.steps && is_base) {
+    TrainSettings train;
+    train.total_batch_tokens = settings.total_batch_tokens;
+    NB_TRY(const DecoderConfig config, config_of(settings));
+    outlook.steps = planned_iterations(train, config);
+    outlook.is_by_recipe = true;
+  }
+  if (is_base) outlook.error = expected_error(false, subject.profile.identity.kind);
+  if (settings.stage != TrainingStage::kRl) {  // whose dry steps take a second each
+    NB_TRY(outlook.batch, fit_batch(settings, subject.profile, subject.between_nodes));
+  }
+  if (options.against.empty()) return outlook;
+  PredictQuestion other = options.question;
+  other.device = outlook.against = options.against;
+  other.stack.clear();
+  other.alloc_conf.clear();
+  NB_TRY(const PredictSubject there, subject_of(other), "--against");
+  NB_TRY(outlook.other, predict(there.settings, there.profile, there.between_nodes), "--against");
+  return outlook;
+}
+
 int show_prediction(const PredictOptions& options) {
   const auto subject = subject_of(options.question);
   if (!subject) return fail(subject.error());
@@ -60,8 +88,14 @@ int show_prediction(const PredictOptions& options) {
   if (!prediction) return fail(prediction.error());
   say_note(*subject);
   if (!prediction->note.empty()) say_on_stderr(fmt::format("npubench: {}\n", prediction->note));
+  RunOutlook outlook;
+  if (prediction->fits) {
+    auto found = outlook_of(options, *subject);
+    if (!found) return fail(found.error());
+    outlook = std::move(*found);
+  }
   const PredictedRun run = {options.question.device, subject->profile, subject->settings,
-                            *prediction};
+                            *prediction, &outlook};
   if (options.json) {
     if (const int printed = print_json(prediction_json(run)); printed != kExitOk) return printed;
   } else if (prediction->fits) {
@@ -151,8 +185,13 @@ Result<void> write_megatron_trace(const std::string& path, const MegatronAnswer&
 int show_megatron(const PredictOptions& options) {
   if (options.fit_batch)
     if (const auto problem = both_batches(options)) return fail(*problem);
-  const auto answer = ask_megatron(options.question, options.megatron);
+  auto answer = ask_megatron(options.question, options.megatron);
   if (!answer) return fail(answer.error());
+  if (!options.against.empty())
+    if (const auto asked =
+            ask_against(options.question, options.megatron, options.against, *answer);
+        !asked)
+      return fail(asked.error());
   if (options.fit_batch) {
     const FittingBatch batch = megatron_fit_batch(answer->job, answer->capacity_bytes);
     if (options.json) return print_json(megatron_fit_json(options.question, *answer, batch));
@@ -168,10 +207,16 @@ int show_megatron(const PredictOptions& options) {
   if (!answer->fits())
     return fail(
         {ErrorCode::kRun,
-         fmt::format("{}: {} are needed, {} are there: cut it over more cards (--tp, --pp), "
-                     "or --recompute true, --optimizer distributed",
-                     options.question.device, human_bytes(answer->memory.steady_peak_bytes),
-                     human_bytes(answer->capacity_bytes))});
+         fmt::format(
+             "{}: {} are needed, {} are there{}: cut it over more cards (--tp, --pp), "
+             "or --recompute true, --optimizer distributed",
+             options.question.device, human_bytes(answer->memory.steady_peak_bytes),
+             human_bytes(answer->capacity_bytes),
+             answer->is_borderline()
+                 ? fmt::format(
+                       " (borderline: {:.1f} % are lacking, less than our error)",
+                       100 * (answer->memory.steady_peak_bytes / answer->capacity_bytes - 1))
+                 : "")});
   if (options.trace.empty()) return kExitOk;
   const auto written = write_megatron_trace(options.trace, *answer);
   return written ? kExitOk : fail(written.error());
@@ -250,6 +295,12 @@ Action add_predict(CLI::App& app) {
          "--optimizer", options->megatron.optimizer,
          "of Megatron's models: adam, or distributed over the replicas; of the others: muon")
       ->type_name("TEXT");
+  for (const Field& field : megatron_run_flags())
+    app.add_option(flag_of(field.name), options->megatron.run[field.name],
+                   fmt::format("of Megatron's models: {}", field.doc))
+        ->type_name(std::holds_alternative<bool*>(field.ref)           ? "on|off"
+                    : std::holds_alternative<std::int64_t*>(field.ref) ? "N"
+                                                                       : "TEXT");
   CLI::Option* fit = app.add_flag(
       "--fit-batch", options->fit_batch,
       "the largest batch that fits, whether or not it divides the step, and by what margin");
@@ -271,6 +322,11 @@ Action add_predict(CLI::App& app) {
       ->type_name("FILE")
       ->needs(sweep);
   CLI::Option* csv = app.add_flag("--csv", options->csv, "the sweep as CSV")->needs(sweep);
+  app.add_option("--against", options->against,
+                 "the same on another device, and how much longer this one takes")
+      ->type_name("DEVICE")
+      ->excludes(fit)
+      ->excludes(sweep);
   app.add_option("--claims", options->claims,
                  "rates, memory and times of a table (a file, or published:NAME) beside what the "
                  "device would take: plausible, low, high or impossible, and why")
@@ -281,9 +337,10 @@ Action add_predict(CLI::App& app) {
   add_calibrate_options(app, options->calibrate);
   app.add_flag("--json", options->json, "JSON on stdout")->excludes(csv);
   app.footer(
-      "Models of Megatron's kind (llama2-7b, qwen1.5-7b, … or a file of their sizes) are answered "
-      "in closed form: --device-batch-size is the micro-batch (1), --total-batch-tokens the global "
-      "batch, --sequence-len is 4096 unless given.\n"
+      "Models of Megatron's kind (llama2-7b, qwen1.5-7b, …, a Hugging Face config.json, or a file "
+      "of their sizes) are answered in closed form: --device-batch-size is the micro-batch (1), "
+      "--total-batch-tokens the global batch, --sequence-len is 4096 unless given. A file of sizes "
+      "may have every flag as a member: {\"layers\": …, \"tp\": 8, \"mc2\": true}.\n"
       "\"borderline\": 2 % more or less memory would change the answer.\n"
       "Exit codes: 0 it fits (or a sweep is shown), 4 it does not (with the device's own message "
       "and the largest batch that fits) or a plot was not drawn, 64 bad usage.\n"

@@ -26,7 +26,42 @@ void add_account(Json& json, const TimeAccount& account) {
   json["moved_bytes_by_op_class"] = by_name<OpClass>(account.bytes);
 }
 
+void add_outlook(Json& json, const PredictedRun& run) {
+  const RunOutlook& outlook = *run.outlook;
+  const auto cards = static_cast<double>(run.settings.cards);
+  const auto whole = [&](double step_ns) {
+    const double time_ns = static_cast<double>(*outlook.steps) * step_ns;
+    return Json{{"steps", *outlook.steps},
+                {"steps_by_recipe", outlook.is_by_recipe},
+                {"time_ns", time_ns},
+                {"card_hours", cards * time_ns / 3600e9}};
+  };
+  json["whole_stage"] = outlook.steps ? whole(run.prediction.step_time_ns) : Json();
+  json["expected_error"] = expected_error_json(outlook.error);
+  if (outlook.batch)
+    json["largest_batch"] = {
+        {"rows", outlook.batch->rows},
+        {"margin", outlook.batch->rows > 0 ? Json(outlook.batch->margin()) : Json()},
+        {"one_row_more_lacks", outlook.batch->next_lack()},
+        {"borderline", outlook.batch->is_borderline()}};
+  if (outlook.against.empty()) return;
+  Json& other = json["against"] = {{"device", outlook.against}, {"fits", outlook.other->fits}};
+  if (!outlook.other->fits) return;
+  other["device_batch_size"] = outlook.other->device_batch_size;
+  other["step_time_ns"] = outlook.other->step_time_ns;
+  other["step_time_ratio"] = run.prediction.step_time_ns / outlook.other->step_time_ns;
+  if (outlook.steps) other["whole_stage"] = whole(outlook.other->step_time_ns);
+}
+
 }  // namespace
+
+Json expected_error_json(const std::optional<ExpectedError>& error) {
+  if (!error) return {};
+  return {{"mean", error->mean},
+          {"largest", error->largest > 0 ? Json(error->largest) : Json()},
+          {"rows", error->rows},
+          {"of", std::string(error->of)}};
+}
 
 Json prediction_json(const PredictedRun& run) {
   const PredictSettings& settings = run.settings;
@@ -65,6 +100,7 @@ Json prediction_json(const PredictedRun& run) {
     json["stage_time_ns"] = static_cast<double>(*settings.steps) * prediction.step_time_ns;
     json["tokens"] = *settings.steps * settings.tokens_per_step(prediction.device_batch_size);
   }
+  if (run.outlook != nullptr) add_outlook(json, run);
   json["throughput_tok_s"] = prediction.throughput_tok_s;
   json["mfu"] = prediction.mfu;
   add_account(json, prediction.account);

@@ -8,11 +8,16 @@
 #include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <vector>
 
+#include "harness/base/fields.hpp"
+#include "harness/cli/common.hpp"
 #include "harness/cli/own_constants.hpp"
 #include "harness/suite/device_entry.hpp"
+#include "model/collectives/cost.hpp"
 #include "model/decoder/presets.hpp"
+#include "model/predict/hugging_face_sizes.hpp"
 
 namespace nb::cli {
 namespace {
@@ -30,10 +35,44 @@ Result<void> put_whole(std::int64_t& value, const std::string& flag, const std::
   return bad_input(fmt::format("{}: \"{}\" is not a whole number from 1 on", flag, text));
 }
 
-Result<MegatronModel> model_of(const std::string& name) {
-  if (!name.ends_with(".json")) return *find_megatron_model(name);
-  NB_TRY(const Json json, read_json(name));
-  return parse_struct<MegatronModel>(json, name);
+// Of fields that shared flags spell otherwise.
+constexpr std::array<std::string_view, 10> kSpelledOtherwise = {
+    "sequence_len", "micro_batch", "global_batch", "ranks",     "nodes",
+    "tp",           "pp",          "vpp",          "recompute", "distributed_optimizer"};
+
+// Of a name, a file of sizes, or a Hugging Face config.json; `stated`: the run's fields that it
+// has.
+Result<void> read_model(MegatronJob& job, std::set<std::string>& stated) {
+  if (!job.name.ends_with(".json")) {
+    job.model = *find_megatron_model(job.name);
+    return {};
+  }
+  NB_TRY(const Json json, read_json(job.name));
+  if (is_hugging_face_config(json)) {
+    NB_TRY(job.model, parse_hugging_face_sizes(json, job.name));
+    return {};
+  }
+  FieldList fields = job.model.fields();
+  for (Field& field : job.run.fields()) {
+    if (json.is_object() && json.contains(field.name)) stated.insert(field.name);
+    fields.push_back(std::move(field));
+  }
+  return parse_fields(fields, json, job.name);
+}
+
+Result<void> read_flags(MegatronRun& run, const MegatronFlags& flags,
+                        std::set<std::string>& stated) {
+  Json given = Json::object();
+  for (const auto& [field, text] : flags.run) {
+    if (text.empty()) continue;
+    stated.insert(field);
+    const Json value = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+    given[field] = text == "on"           ? Json(true)
+                   : text == "off"        ? Json(false)
+                   : value.is_discarded() ? Json(text)
+                                          : value;
+  }
+  return parse_fields(run.fields(), given, "predict");
 }
 
 Result<bool> recompute_of(const std::string& text) {
@@ -42,10 +81,11 @@ Result<bool> recompute_of(const std::string& text) {
   return bad_input(fmt::format("--recompute: \"{}\" is not true (full) or false (none)", text));
 }
 
-Result<MegatronJob> job_of(const PredictQuestion& question, const MegatronFlags& flags) {
+Result<MegatronJob> job_of(const PredictQuestion& question, const MegatronFlags& flags,
+                           std::set<std::string>& stated) {
   for (const auto& [field, text] : question.given) {
-    constexpr std::array kKnown = {"model", "recompute",         "sequence_len",      "cards",
-                                   "nodes", "device_batch_size", "total_batch_tokens"};
+    constexpr std::array kKnown = {"model", "recompute",         "sequence_len",       "cards",
+                                   "nodes", "device_batch_size", "total_batch_tokens", "steps"};
     if (text.empty() || std::ranges::count(kKnown, field) > 0) continue;
     return bad_input(
         fmt::format("{}: decides nothing for {}, whose step is a closed form; leave "
@@ -54,10 +94,11 @@ Result<MegatronJob> job_of(const PredictQuestion& question, const MegatronFlags&
   }
   MegatronJob job;
   job.name = text_of(question, "model");
-  NB_TRY(job.model, model_of(job.name));
-  if (job.model.kv_heads == 0) job.model.kv_heads = job.model.heads;
   MegatronRun& run = job.run;
   run.ranks = 8;
+  run.global_batch = 0;
+  NB_TRY_VOID(read_model(job, stated));
+  if (job.model.kv_heads == 0) job.model.kv_heads = job.model.heads;
   std::int64_t tokens = PredictSettings{}.total_batch_tokens, nodes = 0;
   NB_TRY_VOID(put_whole(run.sequence_len, "--sequence-len", text_of(question, "sequence_len")));
   NB_TRY_VOID(put_whole(run.ranks, "--ranks", text_of(question, "cards")));
@@ -69,9 +110,18 @@ Result<MegatronJob> job_of(const PredictQuestion& question, const MegatronFlags&
   NB_TRY_VOID(put_whole(run.pp, "--pp", flags.pp));
   NB_TRY_VOID(put_whole(run.vpp, "--vpp", flags.vpp));
   if (nodes > 0) run.nodes = nodes;
-  NB_TRY(const bool recomputes, recompute_of(text_of(question, "recompute")));
-  if (recomputes) run.recompute = MegatronRecompute::kFull;
-  run.distributed_optimizer = flags.optimizer == "distributed";
+  NB_TRY_VOID(read_flags(run, flags, stated));
+  if (const std::string& text = text_of(question, "recompute"); !text.empty()) {
+    NB_TRY(const bool recomputes, recompute_of(text));
+    run.recompute = recomputes ? MegatronRecompute::kFull : MegatronRecompute::kNone;
+    stated.insert("recompute");
+  }
+  if (!flags.optimizer.empty()) {
+    run.distributed_optimizer = flags.optimizer == "distributed";
+    stated.insert("distributed_optimizer");
+  }
+  if (run.global_batch > 0 && text_of(question, "total_batch_tokens").empty())
+    tokens = run.global_batch * run.sequence_len;
   if (tokens % run.sequence_len != 0)
     return bad_input(
         fmt::format("--total-batch-tokens: {} are not whole rows of {} tokens; give "
@@ -82,6 +132,43 @@ Result<MegatronJob> job_of(const PredictQuestion& question, const MegatronFlags&
   run.global_batch = tokens / run.sequence_len;
   NB_TRY_VOID(check_job(job), job.name);
   return job;
+}
+
+Result<void> check_dtype(const MegatronRun& run, const DeviceProfile& profile) {
+  const DType asked = run.is_fp16 ? DType::kFp16 : DType::kBf16,
+              other = run.is_fp16 ? DType::kBf16 : DType::kFp16;
+  if (profile.matrix.peak.of(asked)) return {};
+  return bad_input(fmt::format("--dtype: {} has no products in {}; {}", profile.name(), name(asked),
+                               profile.matrix.peak.of(other)
+                                   ? fmt::format("give --dtype {}", name(other))
+                                   : "nor in another 16-bit type"));
+}
+
+// What decides something here and was said by nobody.
+std::vector<std::pair<std::string, std::string>> assumed_of(const MegatronJob& job,
+                                                            const std::set<std::string>& stated,
+                                                            bool is_npu) {
+  const MegatronRun& run = job.run;
+  const std::pair<const char*, bool> decides[] = {{"dtype", true},
+                                                  {"recompute", true},
+                                                  {"distributed_optimizer", run.dp() > 1},
+                                                  {"sequence_parallel", run.tp > 1},
+                                                  {"mc2", is_npu && run.tp > 1},
+                                                  {"overlap_grad_reduce", run.dp() > 1},
+                                                  {"fused_norm", true},
+                                                  {"fused_swiglu", job.model.is_gated},
+                                                  {"fused_rope", true},
+                                                  {"fused_gradient_accumulation", true}};
+  const Json values = print_struct(run);
+  std::vector<std::pair<std::string, std::string>> assumed;
+  for (const auto& [field, is_asked] : decides) {
+    if (!is_asked || stated.contains(field)) continue;
+    const Json& value = values.at(field);
+    assumed.emplace_back(field, value.is_string() ? value.get<std::string>()
+                                : value == true   ? "on"
+                                                  : "off");
+  }
+  return assumed;
 }
 
 // Megatron's own software on that machine, where no stack is named.
@@ -120,6 +207,11 @@ Result<bool> asks_megatron(const PredictQuestion& question, const MegatronFlags&
                     "with",
                     flags.optimizer, model));
   }
+  for (const auto& [field, text] : flags.run)
+    if (!text.empty())
+      return bad_input(fmt::format(
+          "{}: decides nothing for the decoder's presets; it is of Megatron's models: {}",
+          flag_of(field), megatron_models().front().name));
   for (const auto& [flag, text] :
        {std::pair{"--tp", flags.tp}, std::pair{"--pp", flags.pp}, std::pair{"--vpp", flags.vpp}})
     if (!text.empty() && text != "1")
@@ -135,22 +227,56 @@ Result<bool> asks_megatron(const PredictQuestion& question, const MegatronFlags&
   return false;
 }
 
+std::span<const Field> megatron_run_flags() {
+  static const FieldList fields = [] {
+    static MegatronRun defaults;
+    FieldList own = defaults.fields();
+    std::erase_if(own, [](const Field& field) {
+      return std::ranges::count(kSpelledOtherwise, field.name) > 0;
+    });
+    return own;
+  }();
+  return fields;
+}
+
 Result<MegatronAnswer> ask_megatron(const PredictQuestion& question, const MegatronFlags& flags) {
   MegatronAnswer answer;
-  NB_TRY(answer.job, job_of(question, flags));
+  std::set<std::string> stated;
+  NB_TRY(answer.job, job_of(question, flags, stated));
   NB_TRY(ResolvedDevice device, device_of(question));
   NB_TRY(const auto between_nodes, parse_node_links(device.content, "--device"));
   if (!question.alloc_conf.empty())
     return bad_input("--alloc-conf: the memory of a closed form knows no allocator; leave it out");
   answer.profile = std::move(device.profile);
   NB_TRY_VOID(put_own_constants(answer.profile, question.own_constants));
-  NB_TRY(answer.step, megatron_step(answer.job, megatron_machine(answer.profile, between_nodes)),
-         answer.job.name);
+  NB_TRY_VOID(check_dtype(answer.job.run, answer.profile));
+  NB_TRY_VOID(lay_out_ranks(answer.profile, answer.job.run.ranks, answer.job.run.nodes,
+                            between_nodes.has_value()));
+  const MegatronMachine machine = megatron_machine(answer.profile, between_nodes);
+  NB_TRY(answer.step, megatron_step(answer.job, machine), answer.job.name);
+  const bool is_npu = answer.profile.identity.kind == "npu";
+  answer.assumed = assumed_of(answer.job, stated, is_npu);
+  if (const std::string text = text_of(question, "steps"); !text.empty())
+    NB_TRY_VOID(put_whole(answer.steps.emplace(), "--steps", text));
+  if (is_npu && answer.job.run.tp > 1 && !stated.contains("mc2")) {
+    MegatronJob with_mc2 = answer.job;
+    with_mc2.run.mc2 = true;
+    NB_TRY(answer.step_with_mc2, megatron_step(with_mc2, machine), answer.job.name);
+  }
   answer.memory = megatron_memory(answer.job);
   const MemoryBudget budget = answer.profile.memory_budget(
       static_cast<int>(std::min<std::int64_t>(answer.job.run.ranks, 2)));
   answer.capacity_bytes = static_cast<double>(budget.capacity_bytes - budget.reserve_bytes);
   return answer;
+}
+
+Result<void> ask_against(PredictQuestion question, const MegatronFlags& flags,
+                         const std::string& device, MegatronAnswer& answer) {
+  question.device = answer.against = device;
+  question.stack.clear();
+  NB_TRY(const MegatronAnswer other, ask_megatron(question, flags), "--against");
+  answer.step_of_other = other.step;
+  return {};
 }
 
 bool MegatronAnswer::is_borderline() const {

@@ -10,7 +10,11 @@
 #include "harness/base/fields.hpp"
 #include "harness/base/table.hpp"
 #include "harness/base/text_width.hpp"
+#include "harness/cli/common.hpp"
 #include "harness/cli/predict_megatron.hpp"
+#include "harness/cli/predict_output.hpp"
+#include "model/predict/expected_error.hpp"
+#include "model/predict/megatron_fit_batch.hpp"
 
 namespace nb::cli {
 namespace {
@@ -24,6 +28,13 @@ std::vector<std::pair<const char*, double>> parts_of(const MegatronStep& step) {
           {"bubble", step.bubble_ns},
           {"data_parallel", step.data_parallel_ns},
           {"optimizer", step.optimizer_ns}};
+}
+
+std::string whole_run_text(const MegatronAnswer& answer, double step_ns) {
+  const double time_ns = static_cast<double>(*answer.steps) * step_ns;
+  return fmt::format("{} steps: {}, {:.1f} card-hours", with_commas(*answer.steps),
+                     human_time_ns(time_ns),
+                     static_cast<double>(answer.job.run.ranks) * time_ns / 3600e9);
 }
 
 }  // namespace
@@ -47,6 +58,7 @@ Json megatron_json(const PredictQuestion& question, const MegatronAnswer& answer
             {"clock", "sim"},
             {"method", "closed form"},
             {"model", print_fields(model.fields())},
+            {"run", print_struct(run)},
             {"settings",
              {{"model", job.name},
               {"ranks", run.ranks},
@@ -79,6 +91,24 @@ Json megatron_json(const PredictQuestion& question, const MegatronAnswer& answer
               {"first_iteration", {{"allocated_bytes", answer.memory.first_peak_bytes}}},
               {"steady", {{"allocated_bytes", answer.memory.steady_peak_bytes}}}}},
             {"capacity_bytes", answer.capacity_bytes}};
+  json["assumed"] = Json::object();
+  for (const auto& [field, value] : answer.assumed) json["assumed"][field] = value;
+  json["expected_error"] = expected_error_json(expected_error(true, answer.profile.identity.kind));
+  const auto whole = [&](double step_ns) {
+    const double time_ns = static_cast<double>(*answer.steps) * step_ns;
+    return Json{{"steps", *answer.steps},
+                {"time_ns", time_ns},
+                {"card_hours", static_cast<double>(run.ranks) * time_ns / 3600e9}};
+  };
+  if (answer.steps) json["whole_run"] = whole(answer.step.step_ns);
+  if (answer.step_of_other) {
+    const double other_ns = answer.step_of_other->step_ns;
+    json["against"] = {{"device", answer.against},
+                       {"step_time_ns", other_ns},
+                       {"step_time_ratio", answer.step.step_ns / other_ns}};
+    if (answer.steps) json["against"]["whole_run"] = whole(other_ns);
+  }
+  if (answer.step_with_mc2) json["step_time_with_mc2_ns"] = answer.step_with_mc2->step_ns;
   if (peak) {
     json["mfu_peak"] = {{"value", peak->value},
                         {"unit", peak->unit},
@@ -106,27 +136,54 @@ std::string megatron_text(const PredictQuestion& question, const MegatronAnswer&
                            with_commas(static_cast<long long>(job.tokens_per_step())),
                            count_text(run.micro_batches(), "micro-batch", "micro-batches"),
                            run.micro_batch, run.sequence_len)});
-  rows.push_back({"step time", human_time_ns(answer.step.step_ns)});
+  std::string step_time = human_time_ns(answer.step.step_ns);
+  if (answer.step_with_mc2)
+    step_time += fmt::format(" (mc2 off; on: {})", human_time_ns(answer.step_with_mc2->step_ns));
+  rows.push_back({"step time", step_time});
   std::vector<std::string> shares;
   for (const auto& [part, time_ns] : parts_of(answer.step))
     if (const double share = 100 * time_ns / answer.step.step_ns; share >= .5)
       shares.push_back(fmt::format("{} {:.0f} %", part, share));
   std::ranges::for_each(shares, [](std::string& s) { std::ranges::replace(s, '_', ' '); });
   rows.push_back({"  spent on", fmt::format("{}", fmt::join(shares, ", "))});
+  if (answer.steps) rows.push_back({"whole run", whole_run_text(answer, answer.step.step_ns)});
+  const auto error = expected_error(true, answer.profile.identity.kind);
+  rows.push_back({"  expected error",
+                  error ? expected_error_text(*error) : "not known: no such run was measured"});
+  if (answer.step_of_other) {
+    const double other_ns = answer.step_of_other->step_ns;
+    rows.push_back(
+        {"  against",
+         fmt::format("{:.3g} × {}: {}{}", answer.step.step_ns / other_ns, answer.against,
+                     human_time_ns(other_ns),
+                     answer.steps ? " a step, " + whole_run_text(answer, other_ns) : "")});
+  }
   rows.push_back({"throughput", fmt::format("{}, {} per card",
                                             human_rate(answer.step.rate_tok_s_card *
                                                            static_cast<double>(run.ranks),
                                                        "tok/s"),
                                             human_rate(answer.step.rate_tok_s_card, "tok/s"))});
-  const auto& peak = answer.profile.matrix.peak.of(DType::kBf16);
+  const auto& peak = answer.profile.matrix.peak.of(run.is_fp16 ? DType::kFp16 : DType::kBf16);
   if (peak)
-    rows.push_back({"MFU", fmt::format("{:.1f} % of {:.4g} {} bf16 per card, all keys counted",
-                                       100 * *answer.mfu(), peak->value, peak->unit)});
+    rows.push_back({"MFU", fmt::format("{:.1f} % of {:.4g} {} {} per card, all keys counted",
+                                       100 * *answer.mfu(), peak->value, peak->unit,
+                                       run.is_fp16 ? "fp16" : "bf16")});
   rows.push_back({"memory, static", human_bytes(answer.memory.static_bytes)});
   rows.push_back({"peak memory", fmt::format("first step {}, later steps {}",
                                              human_bytes(answer.memory.first_peak_bytes),
                                              human_bytes(answer.memory.steady_peak_bytes))});
   rows.push_back({"  of", human_bytes(answer.capacity_bytes)});
+  const FittingBatch batch = megatron_fit_batch(job, answer.capacity_bytes);
+  rows.push_back({"largest micro-batch",
+                  batch.rows == 0 ? "none: not even one row fits"
+                                  : fmt::format("{}, {:.1f} % left; one more lacks {:.1f} %{}",
+                                                count_text(batch.rows, "row"), 100 * batch.margin(),
+                                                100 * batch.next_lack(),
+                                                batch.is_borderline() ? " (borderline)" : "")});
+  std::vector<std::string> assumed;
+  for (const auto& [field, value] : answer.assumed)
+    assumed.push_back(fmt::format("{} {}", flag_of(field), value));
+  if (!assumed.empty()) rows.push_back({"assumed", fmt::format("{}", fmt::join(assumed, ", "))});
   return to_text(table, output_width());
 }
 

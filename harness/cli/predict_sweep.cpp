@@ -66,10 +66,21 @@ std::string point_text(const Sweep& sweep, const std::vector<std::string>& value
 // Of Megatron's models beside the fields of predict_ask.
 constexpr std::array<std::string_view, 4> kCuts = {"tp", "pp", "vpp", "optimizer"};
 
-std::string* cut_of(MegatronFlags& flags, const std::string& field) {
+const std::vector<std::string_view>& megatron_fields() {
+  static const std::vector<std::string_view> names = [] {
+    std::vector<std::string_view> all(kCuts.begin(), kCuts.end());
+    for (const Field& field : megatron_run_flags()) all.push_back(field.name);
+    return all;
+  }();
+  return names;
+}
+
+std::string* cut_of(MegatronFlags& flags, std::string field) {
+  std::ranges::replace(field, '-', '_');
   const std::array<std::string*, 4> texts = {&flags.tp, &flags.pp, &flags.vpp, &flags.optimizer};
   const auto found = std::ranges::find(kCuts, field);
-  return found == kCuts.end() ? nullptr : texts[static_cast<std::size_t>(found - kCuts.begin())];
+  if (found != kCuts.end()) return texts[static_cast<std::size_t>(found - kCuts.begin())];
+  return std::ranges::count(megatron_fields(), field) > 0 ? &flags.run[field] : nullptr;
 }
 
 // A point as tables show it, whatever predicted it.
@@ -132,9 +143,8 @@ Result<void> add_points(const PredictQuestion& question, const MegatronFlags& fl
                         const std::vector<Axis>& axes, std::vector<std::string> values,
                         Sweep& sweep) {
   if (values.size() == axes.size()) {
-    const std::string where = "--sweep: " + point_text(sweep, values, values.size());
-    SweepPoint point{std::move(values), question, flags, {}, {}, {}};
-    NB_TRY_VOID(ask_point(point), where);
+    SweepPoint point{std::move(values), question, flags, {}, {}, {}, {}};
+    if (const auto asked = ask_point(point); !asked) point.error = asked.error().message;
     sweep.points.push_back(std::move(point));
     return {};
   }
@@ -145,7 +155,7 @@ Result<void> add_points(const PredictQuestion& question, const MegatronFlags& fl
     if (std::string* cut = cut_of(next_flags, axis.field)) {
       *cut = value;
     } else {
-      NB_TRY(next, with_entry(question, axis.field, value, kCuts));
+      NB_TRY(next, with_entry(question, axis.field, value, megatron_fields()));
     }
     std::vector<std::string> longer = values;
     longer.push_back(value);
@@ -178,6 +188,11 @@ Result<Sweep> run_sweep(const PredictQuestion& question, const std::vector<std::
     return bad_input(
         fmt::format("--sweep: {} points are more than {}; sweep fewer values", count, kMostPoints));
   NB_TRY_VOID(add_points(question, flags, axes, {}, sweep));
+  // Nothing at all was answered: what is wrong is no matter of the swept values.
+  if (std::ranges::all_of(sweep.points, [](const SweepPoint& one) { return !one.error.empty(); }))
+    return bad_input(fmt::format("--sweep: {}: {}",
+                                 point_text(sweep, sweep.points.front().values, axes.size()),
+                                 sweep.points.front().error));
   return sweep;
 }
 
@@ -185,9 +200,19 @@ std::string sweep_text(const Sweep& sweep) {
   TextTable table{sweep.fields, {}};
   for (const char* column : {"rows", "step", "tok/s", "MFU", "peak memory", "limited by", "fits"})
     table.header.emplace_back(column);
+  int reasons = 0;  // why a cell has no answer
+  std::string below;
   for (const SweepPoint& point : sweep.points) {
-    const Row p = row_of(point);
     std::vector<std::string> row = point.values;
+    if (!point.error.empty()) {
+      row.insert(row.end(), {"—", "—", "—", "—", "—", "—", fmt::format("({})", ++reasons)});
+      for (const std::string& line :
+           broken_lines(fmt::format("({}) {}", reasons, point.error), sentence_width()))
+        below += line + "\n";
+      table.rows.push_back(std::move(row));
+      continue;
+    }
+    const Row p = row_of(point);
     row.push_back(std::to_string(p.rows));
     if (p.fits) {
       row.push_back(human_time_ns(p.step_time_ns));
@@ -201,19 +226,25 @@ std::string sweep_text(const Sweep& sweep) {
     row.push_back(p.fit_text());
     table.rows.push_back(std::move(row));
   }
-  return to_text(table, output_width());
+  return to_text(table, output_width()) + below;
 }
 
 std::string sweep_csv(const Sweep& sweep) {
   std::vector<std::string> header = sweep.fields;
-  for (const char* column :
-       {"fits", "borderline", "rows", "accumulation_steps", "step_time_ns", "communication_time_ns",
-        "throughput_tok_s", "mfu", "peak_allocated_bytes", "peak_reserved_bytes", "limited_by"})
+  for (const char* column : {"fits", "borderline", "rows", "accumulation_steps", "step_time_ns",
+                             "communication_time_ns", "throughput_tok_s", "mfu",
+                             "peak_allocated_bytes", "peak_reserved_bytes", "limited_by", "error"})
     header.emplace_back(column);
   std::string csv = csv_line(header) + "\n";
   for (const SweepPoint& point : sweep.points) {
-    const Row p = row_of(point);
     std::vector<std::string> row = point.values;
+    if (!point.error.empty()) {
+      row.resize(header.size() - 1);
+      row.push_back(point.error);
+      csv += csv_line(row) + "\n";
+      continue;
+    }
+    const Row p = row_of(point);
     row.insert(row.end(),
                {p.fits ? "1" : "0", p.is_borderline ? "1" : "0", std::to_string(p.rows)});
     if (p.fits)
@@ -234,6 +265,10 @@ Json sweep_json(const Sweep& sweep) {
   for (const SweepPoint& point : sweep.points) {
     Json values = Json::object();
     for (std::size_t i = 0; i < sweep.fields.size(); ++i) values[sweep.fields[i]] = point.values[i];
+    if (!point.error.empty()) {
+      points.push_back({{"values", std::move(values)}, {"error", point.error}});
+      continue;
+    }
     Json prediction = point.megatron
                           ? megatron_json(point.question, *point.megatron)
                           : prediction_json({point.question.device, point.subject.profile,

@@ -21,8 +21,9 @@ struct SweepPoint {
   PredictSubject subject;  // of a dry step
   Prediction prediction;
   std::optional<MegatronAnswer> megatron;  // of a closed form, instead of these two
+  std::string error;                       // why there is no answer; empty: there is one
 
-  bool fits() const { return megatron ? megatron->fits() : prediction.fits; }
+  bool fits() const { return error.empty() && (megatron ? megatron->fits() : prediction.fits); }
   double throughput_tok_s() const;
 };
 struct Sweep {
@@ -30,9 +31,9 @@ struct Sweep {
   std::vector<SweepPoint> points;  // the last field runs fastest
 };
 
-// specs: "cards=1,2,4"; of Megatron's models also tp, pp, vpp and optimizer. bad_input: a spec
-// without values, an unknown field, a value that cannot be (with its point), more than 1,000
-// points.
+// specs: "cards=1,2,4"; of Megatron's models also its own flags. A value that cannot be is a point
+// that says why. bad_input: a spec without values, an unknown field, no point that can be, more
+// than 1,000 points.
 Result<Sweep> run_sweep(const PredictQuestion& question, const std::vector<std::string>& specs,
                         const MegatronFlags& flags = {});
 

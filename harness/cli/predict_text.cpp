@@ -7,6 +7,7 @@
 #include "harness/base/table.hpp"
 #include "harness/base/text_width.hpp"
 #include "harness/cli/predict_output.hpp"
+#include "harness/run/preflight.hpp"
 #include "model/device/alloc_conf.hpp"
 #include "model/train/mfu.hpp"
 
@@ -43,7 +44,51 @@ std::string bytes_text(std::uint64_t size_bytes) {
   return human_bytes(static_cast<double>(size_bytes));
 }
 
+using Rows = std::vector<std::vector<std::string>>;
+
+void add_error(Rows& rows, const RunOutlook& outlook) {
+  rows.push_back({"  expected error", outlook.error
+                                          ? expected_error_text(*outlook.error)
+                                          : "not known: no run of this kind was measured"});
+}
+
+// "4.7 × h100_sxm: 485 ms, 2 h 52 min, 23.0 card-hours"
+void add_other(Rows& rows, const PredictedRun& run) {
+  const RunOutlook& outlook = *run.outlook;
+  if (!outlook.other->fits) {
+    rows.push_back({"  against", fmt::format("{}: {} rows do not fit there; {}", outlook.against,
+                                             outlook.other->device_batch_size,
+                                             largest_batch_text(*outlook.other))});
+    return;
+  }
+  const double step_ns = outlook.other->step_time_ns;
+  std::string text = fmt::format("{:.3g} × {}: {}", run.prediction.step_time_ns / step_ns,
+                                 outlook.against, human_time_ns(step_ns));
+  if (outlook.steps) {
+    const double time_ns = static_cast<double>(*outlook.steps) * step_ns;
+    text += fmt::format(" a step, {}, {:.1f} card-hours", human_time_ns(time_ns),
+                        static_cast<double>(run.settings.cards) * time_ns / 3600e9);
+  }
+  rows.push_back({"  against", text});
+}
+
+void add_batch(Rows& rows, const FittingBatch& batch) {
+  rows.push_back({"largest batch",
+                  batch.rows == 0 ? "none: not even one row fits"
+                                  : fmt::format("{}, {:.1f} % left; one more lacks {:.1f} %{}",
+                                                count_text(batch.rows, "row"), 100 * batch.margin(),
+                                                100 * batch.next_lack(),
+                                                batch.is_borderline() ? " (borderline)" : "")});
+}
+
 }  // namespace
+
+std::string expected_error_text(const ExpectedError& error) {
+  return fmt::format(
+      "± {:.1f} %{} ({} rows: {})", 100 * error.mean,
+      error.largest > 0 ? fmt::format(", at most {:.1f} %", 100 * error.largest) : "", error.rows,
+      error.of);
+}
 
 std::string prediction_text(const PredictedRun& run) {
   const PredictSettings& settings = run.settings;
@@ -71,15 +116,17 @@ std::string prediction_text(const PredictedRun& run) {
   rows.push_back({"  spent on", shares_text<OpClass>(p.account.class_ns, p.step_time_ns)});
   rows.push_back({"  limited by", shares_text<TimeLimit>(p.account.limit_ns, p.step_time_ns)});
   rows.push_back({"launches", with_commas(static_cast<long long>(p.account.launch_count()))});
-  if (settings.steps) {
-    const double time_ns = static_cast<double>(*settings.steps) * p.step_time_ns;
+  if (const auto steps = run.outlook != nullptr ? run.outlook->steps : settings.steps) {
+    const double time_ns = static_cast<double>(*steps) * p.step_time_ns;
     rows.push_back(
-        {"stage",
-         fmt::format("{} steps, {} tokens: {}, {:.1f} card-hours", with_commas(*settings.steps),
-                     with_commas(*settings.steps * settings.tokens_per_step(p.device_batch_size)),
+        {run.outlook != nullptr && run.outlook->is_by_recipe ? "stage, by its recipe" : "stage",
+         fmt::format("{} steps, {} tokens: {}, {:.1f} card-hours", with_commas(*steps),
+                     with_commas(*steps * settings.tokens_per_step(p.device_batch_size)),
                      human_time_ns(time_ns),
                      static_cast<double>(settings.cards) * time_ns / 3600e9)});
   }
+  if (run.outlook != nullptr) add_error(rows, *run.outlook);
+  if (run.outlook != nullptr && !run.outlook->against.empty()) add_other(rows, run);
   rows.push_back({"throughput", human_rate(p.throughput_tok_s, "tok/s")});
   if (settings.stage != TrainingStage::kRl)
     rows.push_back({"MFU", fmt::format("{:.1f} % of {:.4g} {} {} per card", 100 * p.mfu,
@@ -96,6 +143,7 @@ std::string prediction_text(const PredictedRun& run) {
       {"peak memory, reserved",
        bytes_text(p.peak_reserved_bytes) +
            (p.is_borderline ? " (borderline: with 2 % less memory it does not fit)" : "")});
+  if (run.outlook != nullptr && run.outlook->batch) add_batch(rows, *run.outlook->batch);
   if (const auto& conf = run.profile.software.alloc_conf)
     rows.push_back({"allocator", conf->value});
   return to_text(table, output_width());

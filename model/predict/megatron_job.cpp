@@ -61,6 +61,37 @@ FieldList MegatronModel::fields() {
           {"window", "keys that a query sees; 0: all", &window, {.min = 0}}};
 }
 
+FieldList MegatronRun::fields() {
+  const EnumRef dtype = {{"bf16", "fp16"},
+                         [this] { return is_fp16 ? std::size_t{1} : std::size_t{0}; },
+                         [this](std::size_t i) { is_fp16 = i == 1; }};
+  return {{"sequence_len", "tokens a row", &sequence_len, {.unit = "token", .min = 1}},
+          {"micro_batch", "rows of a card at once", &micro_batch, {.min = 1}},
+          {"global_batch", "rows of a step", &global_batch, {.min = 1}},
+          {"ranks", "cards", &ranks, {.min = 1}},
+          {"nodes", "that hold them; absent: as few as possible", &nodes, {.min = 1}},
+          {"tp", "cards that share each product", &tp, {.min = 1}},
+          {"pp", "stages of the pipeline", &pp, {.min = 1}},
+          {"vpp", "parts of a stage, interleaved", &vpp, {.min = 1}},
+          {"cp", "cards that share a row: context parallelism", &cp, {.min = 1}},
+          {"recompute", "none, or full: layers keep their input alone",
+           enumerated(&recompute, {"none", "full"})},
+          {"recompute_layers", "of a stage that recompute; 0: all", &recompute_layers, {.min = 0}},
+          {"dtype", "of products: bf16 or fp16", dtype},
+          {"sequence_parallel", "norms and residuals are cut over tp as well", &sequence_parallel},
+          {"distributed_optimizer", "moments and master are cut over dp", &distributed_optimizer},
+          {"mc2", "Ascend: products run beside their collective", &mc2},
+          {"overlap_grad_reduce", "gradients are exchanged beside backward", &overlap_grad_reduce},
+          {"fused_norm", "one kernel", &fused_norm},
+          {"fused_swiglu", "one kernel", &fused_swiglu},
+          {"fused_rope", "one kernel", &fused_rope},
+          {"fused_gradient_accumulation", "products add to the fp32 gradient",
+           &fused_gradient_accumulation},
+          {"reuse_fp32_param", "the 16-bit parameter is half of its master", &reuse_fp32_param},
+          {"adam_copies_gradient", "npu_apply_adam_w of MindSpeed before April 2025",
+           &adam_copies_gradient}};
+}
+
 std::int64_t MegatronModel::layer_weights() const {
   return width * (2 * q_width() + 2 * kv_width()) + (is_gated ? 3 : 2) * width * hidden;
 }
@@ -86,6 +117,8 @@ Result<void> check_job(const MegatronJob& job) {
     return bad_input(fmt::format("heads {} are not divisible by kv_heads {}", m.heads, m.kv_heads));
   if (m.head_dim == 0) NB_TRY_VOID(check_parts("width", m.width, "heads", m.heads));
   NB_TRY_VOID(check_parts("heads", m.heads, "tp", r.tp));
+  // Megatron-LM, core/transformer/attention.py: each card has whole groups of queries.
+  NB_TRY_VOID(check_parts("kv_heads", m.kv_heads, "tp", r.tp));
   NB_TRY_VOID(check_parts("hidden", m.hidden, "tp", r.tp));
   NB_TRY_VOID(check_parts("layers", m.layers, "pp × vpp =", r.pp * r.vpp));
   NB_TRY_VOID(check_parts("sequence_len", r.sequence_len, "cp", r.cp));

@@ -58,6 +58,9 @@ struct MegatronRun {
   // an operator that takes no view, so each gradient, a view of one buffer, is copied first.
   bool adam_copies_gradient = false;
 
+  // As in the columns of the calibration's rows.
+  FieldList fields();
+
   // Share of a stage's layers whose forward pass is computed again.
   double recomputed_share(std::int64_t layers) const {
     if (recompute == MegatronRecompute::kNone) return 0;

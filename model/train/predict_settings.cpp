@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 
 #include "harness/base/check.hpp"
 #include "model/train/chat_settings.hpp"
@@ -117,61 +118,78 @@ Result<DecoderConfig> config_of(const PredictSettings& settings) {
   return decoder_config(train, settings.vocab_size);
 }
 
+namespace {
+
+// All but DPO.
+EnumRef predicted_stage(TrainingStage* stage) {
+  using Stage = TrainingStage;
+  static constexpr std::array kStages = {Stage::kBase, Stage::kMid, Stage::kSft, Stage::kRl};
+  return {{"base", "mid", "sft", "rl"},
+          [stage] {
+            const auto at =
+                std::ranges::find(kStages, *stage);  // DPO is refused before it is printed
+            return static_cast<std::size_t>((at == kStages.end() ? kStages.begin() : at) -
+                                            kStages.begin());
+          },
+          [stage](std::size_t i) { *stage = kStages[i]; }};
+}
+
+}  // namespace
+
 FieldList PredictSettings::fields() {
-  return {
-      {"depth", "blocks; width is 64 × depth", &depth, {.min = 1, .max = 128}},
-      {"model",
-       "the decoder's preset (npubench list models); absent: nanochat",
-       &model,
-       {.omits_absent = true}},
-      {"recompute",
-       "blocks are computed again in backward: less memory, more time",
-       &recompute,
-       {.omits_absent = true}},
-      {"vocab_size", "entries of the tokenizer", &vocab_size, {.min = 1}},
-      {"sequence_len", "tokens per row", &sequence_len, {.unit = "token", .min = 2}},
-      {"cards", "devices that share each optimizer step, over all nodes", &cards, {.min = 1}},
-      {"nodes",
-       "servers over which the cards are spread evenly; absent: as few as possible",
-       &nodes,
-       {.min = 1}},
-      {"device_batch_size",
-       "rows per card and micro-batch; absent: the largest that fits and divides the step",
-       &device_batch_size,
-       {.min = 1}},
-      {"total_batch_tokens",
-       "tokens of one optimizer step over all cards",
-       &total_batch_tokens,
-       {.unit = "token", .min = 1}},
-      {"stage", "base, mid, sft or rl", enumerated(&stage, {"base", "mid", "sft", "dpo", "rl"})},
-      {"steps",
-       "of the whole stage: gives its hours and tokens",
-       &steps,
-       {.unit = "step", .min = 1, .omits_absent = true}},
-      {"examples_per_step",
-       "SFT: rows, RL: questions of one optimizer step over all cards; absent: 32, 16",
-       &examples_per_step,
-       {.min = 1, .omits_absent = true}},
-      {"row_tokens",
-       "SFT: assumed length of the padded rows",
-       &row_tokens,
-       {.unit = "token", .min = 1, .omits_absent = true}},
-      {"prompt_tokens",
-       "RL: assumed length of a question",
-       &prompt_tokens,
-       {.unit = "token", .min = 1, .omits_absent = true}},
-      {"answer_tokens",
-       "RL: assumed length of an answer",
-       &answer_tokens,
-       {.unit = "token", .min = 1, .omits_absent = true}},
-      {"answer_lengths",
-       "RL: in place of answer_tokens: lengths that are equally frequent, e.g. [64, 128, 256]",
-       &answer_lengths,
-       {.unit = "token", .min = 1, .omits_absent = true}},
-      {"num_samples",
-       "RL: answers to each question; absent: 16",
-       &num_samples,
-       {.min = 1, .omits_absent = true}}};
+  return {{"depth", "blocks; width is 64 × depth", &depth, {.min = 1, .max = 128}},
+          {"model",
+           "the decoder's preset (npubench list models); absent: nanochat",
+           &model,
+           {.omits_absent = true}},
+          {"recompute",
+           "blocks are computed again in backward: less memory, more time",
+           &recompute,
+           {.omits_absent = true}},
+          {"vocab_size", "entries of the tokenizer", &vocab_size, {.min = 1}},
+          {"sequence_len", "tokens per row", &sequence_len, {.unit = "token", .min = 2}},
+          {"cards", "devices that share each optimizer step, over all nodes", &cards, {.min = 1}},
+          {"nodes",
+           "servers over which the cards are spread evenly; absent: as few as possible",
+           &nodes,
+           {.min = 1}},
+          {"device_batch_size",
+           "rows per card and micro-batch; absent: the largest that fits and divides the step",
+           &device_batch_size,
+           {.min = 1}},
+          {"total_batch_tokens",
+           "tokens of one optimizer step over all cards",
+           &total_batch_tokens,
+           {.unit = "token", .min = 1}},
+          {"stage", "base, mid, sft or rl", predicted_stage(&stage)},
+          {"steps",
+           "of the whole stage: gives its hours and tokens",
+           &steps,
+           {.unit = "step", .min = 1, .omits_absent = true}},
+          {"examples_per_step",
+           "SFT: rows, RL: questions of one optimizer step over all cards; absent: 32, 16",
+           &examples_per_step,
+           {.min = 1, .omits_absent = true}},
+          {"row_tokens",
+           "SFT: assumed length of the padded rows",
+           &row_tokens,
+           {.unit = "token", .min = 1, .omits_absent = true}},
+          {"prompt_tokens",
+           "RL: assumed length of a question",
+           &prompt_tokens,
+           {.unit = "token", .min = 1, .omits_absent = true}},
+          {"answer_tokens",
+           "RL: assumed length of an answer",
+           &answer_tokens,
+           {.unit = "token", .min = 1, .omits_absent = true}},
+          {"answer_lengths",
+           "RL: in place of answer_tokens: lengths that are equally frequent, e.g. [64, 128, 256]",
+           &answer_lengths,
+           {.unit = "token", .min = 1, .omits_absent = true}},
+          {"num_samples",
+           "RL: answers to each question; absent: 16",
+           &num_samples,
+           {.min = 1, .omits_absent = true}}};
 }
 
 std::vector<std::int64_t> PredictSettings::answers() const {

@@ -128,6 +128,85 @@ TEST(PredictMegatron, RefusesWhatCannotBeInOneSentence) {
   EXPECT_NE(megatron_refusal(question).find("--recompute: \"some\""), std::string::npos);
 }
 
+// Bfloat16 on a machine without it ended in an assertion.
+TEST(PredictMegatron, WhatTheMachineLacksIsRefusedInASentence) {
+  EXPECT_NE(megatron_refusal(llama("ascend_910a"), {.tp = "8"})
+                .find("--dtype: ascend_910a has no products in bf16; give --dtype fp16"),
+            std::string::npos)
+      << megatron_refusal(llama("ascend_910a"), {.tp = "8"});
+  EXPECT_EQ(megatron_refusal(llama("ascend_910a"), {.tp = "8", .run = {{"dtype", "fp16"}}}), "");
+  PredictQuestion chatglm = llama("ascend_910b2");
+  chatglm.given["model"] = "chatglm3-6b";
+  EXPECT_NE(megatron_refusal(chatglm, {.tp = "8"}).find("kv_heads 2 is not divisible by tp 8"),
+            std::string::npos)
+      << megatron_refusal(chatglm, {.tp = "8"});
+  EXPECT_NE(megatron_refusal(llama("ascend_910b2"), {.run = {{"dtype", "fp8"}}}).find("fp16"),
+            std::string::npos);
+  PredictQuestion preset = llama("h100_sxm");
+  preset.given["model"] = "";
+  EXPECT_EQ(megatron_refusal(preset, {.run = {{"mc2", "on"}}}).find("--mc2: decides nothing"), 0U);
+}
+
+TEST(PredictMegatron, SaysWhatItAssumedAndBothFiguresOfMc2) {
+  const PredictQuestion question = llama("ascend_910b2");
+  const auto answer = ask_megatron(question, {.tp = "8"});
+  ASSERT_TRUE(answer) << answer.error().message;
+  ASSERT_TRUE(answer->step_with_mc2);
+  EXPECT_LT(answer->step_with_mc2->step_ns, answer->step.step_ns);
+  const std::string text = megatron_text(question, *answer);
+  EXPECT_NE(text.find("mc2 off; on:"), std::string::npos) << text;
+  EXPECT_NE(text.find("--dtype bf16"), std::string::npos) << text;
+  const Json json = megatron_json(question, *answer);
+  EXPECT_EQ(json.at("assumed").at("mc2"), "off");
+  EXPECT_EQ(json.at("step_time_with_mc2_ns"), answer->step_with_mc2->step_ns);
+  const auto stated =
+      ask_megatron(question, {.tp = "8", .run = {{"mc2", "on"}, {"dtype", "bf16"}}});
+  ASSERT_TRUE(stated) << stated.error().message;
+  EXPECT_FALSE(stated->step_with_mc2);
+  EXPECT_EQ(stated->step.step_ns, answer->step_with_mc2->step_ns);
+  EXPECT_FALSE(megatron_json(question, *stated).at("assumed").contains("dtype"));
+}
+
+TEST(PredictMegatron, AConfigOfHuggingFaceIsAModelFile) {
+  const test::TempDir folder;
+  const fs::path file = folder.path() / "config.json";
+  PredictQuestion question = llama("ascend_910b2");
+  question.given["model"] = file.string();
+  const auto ask = [&](const Json& json) {
+    EXPECT_TRUE(write_json(file, json));
+    return ask_megatron(question, {.tp = "8"});
+  };
+  Json config = {{"architectures", {"LlamaForCausalLM"}},
+                 {"model_type", "llama"},
+                 {"hidden_size", 4096},
+                 {"intermediate_size", 11008},
+                 {"num_attention_heads", 32},
+                 {"num_hidden_layers", 32},
+                 {"num_key_value_heads", 32},
+                 {"vocab_size", 32000},
+                 {"rope_theta", 10000.0},
+                 {"tie_word_embeddings", false}};
+  const auto answer = ask(config);
+  ASSERT_TRUE(answer) << answer.error().message;
+  EXPECT_EQ(answer->job.model.parameter_count(), 6738415616);
+  EXPECT_EQ(answer->step.step_ns, ask_megatron(llama("ascend_910b2"), {.tp = "8"})->step.step_ns);
+  config["model_type"] = "qwen2";
+  config["sliding_window"] = 1024;  // which qwen2 does not use unless it says so
+  config["num_key_value_heads"] = 8;
+  EXPECT_EQ(ask(config)->job.model.window, 0);
+  EXPECT_EQ(ask(config)->job.model.kv_heads, 8);
+  config["model_type"] = "mixtral";
+  EXPECT_NE(ask(config).error().message.find("/model_type \"mixtral\" is not known"),
+            std::string::npos);
+  config["model_type"] = "llama";
+  config["num_local_experts"] = 8;
+  EXPECT_NE(ask(config).error().message.find("a mixture of experts is not predicted"),
+            std::string::npos);
+  config.erase("num_local_experts");
+  config.erase("intermediate_size");
+  EXPECT_NE(ask(config).error().message.find("/intermediate_size is null"), std::string::npos);
+}
+
 TEST(PredictMegatron, TheLargestMicroBatchFitsAndTheNextDoesNot) {
   PredictQuestion question = llama("ascend_910b2");
   const MegatronFlags flags = {.tp = "2", .pp = "2", .vpp = "", .optimizer = "distributed"};

@@ -97,9 +97,10 @@ TEST(PredictSweep, RefusesWhatCannotBeSwept) {
   EXPECT_NE(refusal({"cards=1,,2"}).find("has an empty value"), std::string::npos);
   EXPECT_NE(refusal({"card=1,2"}).find("did you mean \"cards\"?"), std::string::npos);
   EXPECT_NE(refusal({"cards=1", "cards=2"}).find("swept twice"), std::string::npos);
-  EXPECT_NE(refusal({"cards=1,3"}).find("--sweep: cards=3: "), std::string::npos)
-      << refusal({"cards=1,3"});
-  EXPECT_NE(refusal({"device=tiny,tinny"}).find("did you mean \"tiny\"?"), std::string::npos);
+  // No point can be answered.
+  EXPECT_NE(refusal({"cards=3"}).find("--sweep: cards=3: "), std::string::npos)
+      << refusal({"cards=3"});
+  EXPECT_NE(refusal({"device=tinny"}).find("did you mean \"tiny\"?"), std::string::npos);
   std::string thousand = "steps=1";
   for (int i = 2; i <= 1001; ++i) thousand += "," + std::to_string(i);
   EXPECT_NE(refusal({thousand}).find("1001 points are more than 1000"), std::string::npos);
@@ -138,19 +139,49 @@ TEST(PredictSweep, ModelsOfBothKindsAreComparedInOneTable) {
   EXPECT_TRUE(sweep_plot(*sweep));
 }
 
-TEST(PredictSweep, ACutThatCannotBeIsNamedWithItsPoint) {
+TEST(PredictSweep, AnUnknownFieldIsNamedWithItsNeighbour) {
   PredictQuestion question;
   question.device = "ascend_910b2";
   question.given = {{"model", "llama2-7b"}, {"total_batch_tokens", "1048576"}};
-  const auto message = [&](const std::vector<std::string>& specs) {
-    const auto sweep = run_sweep(question, specs);
-    return sweep ? "" : sweep.error().message;
-  };
-  EXPECT_EQ(message({"tp=1,3"}).find("--sweep: tp=3: "), 0U) << message({"tp=1,3"});
-  EXPECT_NE(message({"pq=1"}).find("did you mean \"pp\"?"), std::string::npos) << message({"pq=1"});
+  const auto sweep = run_sweep(question, {"pq=1"});
+  ASSERT_FALSE(sweep);
+  EXPECT_NE(sweep.error().message.find("did you mean \"pp\"?"), std::string::npos)
+      << sweep.error().message;
+}
+
+// One bad cell ended the whole sweep.
+TEST(PredictSweep, ACutThatCannotBeIsACellThatSaysWhy) {
+  PredictQuestion question;
+  question.device = "ascend_910b2";
+  question.given = {{"model", "llama2-7b"}, {"total_batch_tokens", "1048576"}};
+  const auto sweep = run_sweep(question, {"tp=1,3,8"});
+  ASSERT_TRUE(sweep) << sweep.error().message;
+  ASSERT_EQ(sweep->points.size(), 3U);
+  EXPECT_EQ(sweep->points[0].error, "");
+  EXPECT_NE(sweep->points[1].error.find("ranks 8 is not divisible by tp"), std::string::npos)
+      << sweep->points[1].error;
+  EXPECT_FALSE(sweep->points[1].fits());
+  EXPECT_NE(sweep_text(*sweep).find("(1) "), std::string::npos) << sweep_text(*sweep);
+  const auto table = parse_csv(sweep_csv(*sweep), "sweep");
+  ASSERT_TRUE(table) << table.error().message;
+  EXPECT_EQ(table->rows[1][*table->column("error")], sweep->points[1].error);
+  EXPECT_EQ(table->rows[0][*table->column("error")], "");
+  EXPECT_EQ(sweep_json(*sweep).at("points").at(1).at("error"), sweep->points[1].error);
+  EXPECT_TRUE(sweep_plot(*sweep));
   question.given["model"] = "gpt2";
-  EXPECT_EQ(message({"pp=1,2"}).find("--sweep: pp=2: --pp: presets of the decoder"), 0U)
-      << message({"pp=1,2"});
+  const auto presets = run_sweep(question, {"pp=1,2"});
+  ASSERT_TRUE(presets) << presets.error().message;
+  EXPECT_EQ(presets->points[1].error.find("--pp: presets of the decoder"), 0U)
+      << presets->points[1].error;
+}
+
+TEST(PredictSweep, SwitchesOfMegatronsModelsAreSweptToo) {
+  PredictQuestion question;
+  question.device = "ascend_910b2";
+  question.given = {{"model", "llama2-7b"}, {"total_batch_tokens", "1048576"}};
+  const auto sweep = run_sweep(question, {"mc2=off,on"}, {.tp = "8"});
+  ASSERT_TRUE(sweep) << sweep.error().message;
+  EXPECT_GT(sweep->points[1].throughput_tok_s(), sweep->points[0].throughput_tok_s());
 }
 
 }  // namespace
