@@ -193,7 +193,8 @@ auto read_set(const StageContext& context, const char* file, const Tokenizer& to
 Result<Trained> train_on_questions(const RlSettings& settings, const StageContext& context,
                                    const Tokenizer& tokenizer, Device& device,
                                    const ParentCheckpoint& parent, const TrainHooks& hooks,
-                                   const PortDefects& defects, Record& record) {
+                                   const PortDefects& defects,
+                                   const std::optional<MeshSettings>& mesh, Record& record) {
   NB_TRY(const QuestionSet train, read_set(context, "train.jsonl", tokenizer, questions_of));
   NB_TRY(const QuestionSet validation,
          read_set(context, "validation.jsonl", tokenizer, questions_of));
@@ -201,7 +202,7 @@ Result<Trained> train_on_questions(const RlSettings& settings, const StageContex
   record.comparability["val_questions"] = std::to_string(settings.eval_examples);
   record.comparability["val_samples"] = std::to_string(settings.eval_samples);
   NB_TRY(TrainResult result, train_rl(settings, device, {train, validation, tokenizer}, parent,
-                                      context.folder, hooks, defects));
+                                      context.folder, hooks, defects, mesh));
   return Trained{std::move(result),
                  std::min(settings.eval_examples, std::ssize(validation.questions))};
 }
@@ -216,14 +217,15 @@ Result<PreferenceSet> read_pairs(const StageContext& context, const char* file,
 Result<Trained> train_on_pairs(const DpoSettings& settings, const StageContext& context,
                                const Tokenizer& tokenizer, Device& device,
                                const ParentCheckpoint& parent, const TrainHooks& hooks,
-                               const PortDefects& defects, Record& record) {
+                               const PortDefects& defects, const std::optional<MeshSettings>& mesh,
+                               Record& record) {
   NB_TRY(const PreferenceSet train, read_pairs(context, "train.jsonl", tokenizer));
   NB_TRY(const PreferenceSet validation, read_pairs(context, "validation.jsonl", tokenizer));
   const std::int64_t validated = settings.eval_batches * settings.device_batch_size;
   record.comparability["val_data"] = validation.sha256;
   record.comparability["val_pairs"] = std::to_string(validated);
   NB_TRY(TrainResult result, train_dpo(settings, device, {train, validation, tokenizer}, parent,
-                                       context.folder, hooks, defects));
+                                       context.folder, hooks, defects, mesh));
   return Trained{std::move(result), validated};
 }
 
@@ -240,10 +242,13 @@ Result<Trained> train_on_conversations(const TrainWork& work, const StageContext
   NB_TRY(record.checkpoint, training_history(file, &before.record));
   record.subject[metric::kParentWeights] = weights;
   const ParentCheckpoint parent{file, weights};
+  const std::optional<MeshSettings>& mesh = work.device.mesh;
   if (work.rl)
-    return train_on_questions(*work.rl, context, tokenizer, device, parent, hooks, defects, record);
+    return train_on_questions(*work.rl, context, tokenizer, device, parent, hooks, defects, mesh,
+                              record);
   if (work.dpo)
-    return train_on_pairs(*work.dpo, context, tokenizer, device, parent, hooks, defects, record);
+    return train_on_pairs(*work.dpo, context, tokenizer, device, parent, hooks, defects, mesh,
+                          record);
   NB_TRY(const ConversationSet train,
          read_set(context, "train.jsonl", tokenizer, render_conversations));
   NB_TRY(const ConversationSet validation,
@@ -255,7 +260,7 @@ Result<Trained> train_on_conversations(const TrainWork& work, const StageContext
     record.comparability["val_tokens"] = std::to_string(work.mid->eval_tokens);
     trained.validated = work.mid->eval_tokens;
     NB_TRY(trained.result,
-           train_mid(*work.mid, device, data, parent, context.folder, hooks, defects));
+           train_mid(*work.mid, device, data, parent, context.folder, hooks, defects, mesh));
   } else {
     const std::int64_t amount = work.sft->packed
                                     ? work.sft->packed->eval_tokens
@@ -264,7 +269,7 @@ Result<Trained> train_on_conversations(const TrainWork& work, const StageContext
         std::to_string(amount);
     trained.validated = amount;
     NB_TRY(trained.result,
-           train_sft(*work.sft, device, data, parent, context.folder, hooks, defects));
+           train_sft(*work.sft, device, data, parent, context.folder, hooks, defects, mesh));
   }
   return trained;
 }

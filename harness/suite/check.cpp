@@ -66,6 +66,19 @@ Result<void> check_adapters(const std::optional<AdapterSettings>& lora, const De
   return check_lora(lora->lora, config, where + "/lora");
 }
 
+// The cards of every device share the parts of a step of that stage.
+Result<void> check_meshes(const Suite& suite, std::int64_t parts, Shared shared,
+                          std::string_view stage, const std::string& where) {
+  for (std::size_t i = 0; i < suite.devices.size(); ++i) {
+    if (!suite.devices[i].mesh) continue;
+    const std::string entry = fmt::format("{}: /devices/{}", where, i);
+    NB_TRY(const ResolvedDevice device, resolve_device(suite.devices[i], entry));
+    NB_TRY_VOID(check_ranks(suite.devices[i].mesh, parts, device.profile, shared),
+                fmt::format("{}, /stages/{}", entry, stage));
+  }
+  return {};
+}
+
 // Stages on conversations: which ones, and batches that divide.
 Result<void> check_chat_stages(const Suite& suite, const DecoderConfig& config,
                                const std::string& where) {
@@ -79,7 +92,7 @@ Result<void> check_chat_stages(const Suite& suite, const DecoderConfig& config,
     NB_TRY_VOID(check_adapters(stage->settings.lora, config, pointer));
     auto steps = accumulation_steps(stage->settings, size...);
     if (!steps) return tl::unexpected<Error>(with_context(steps.error(), pointer));
-    return {};
+    return check_meshes(suite, *steps, Shared::kMicroBatches, name, where);
   };
   const std::int64_t length =
       suite.stages.mid ? suite.stages.mid->settings.sequence_len.value_or(config.sequence_len) : 0;
@@ -95,7 +108,8 @@ Result<void> check_chat_stages(const Suite& suite, const DecoderConfig& config,
   NB_TRY_VOID(check_mixture(suite.stages.rl->conversations, has_microworld, pointer));
   NB_TRY_VOID(check_adapters(suite.stages.rl->settings.lora, config, pointer));
   NB_TRY_VOID(passes_per_example(suite.stages.rl->settings), pointer);
-  return {};
+  return check_meshes(suite, suite.stages.rl->settings.examples_per_step, Shared::kQuestions, "rl",
+                      where);
 }
 
 Result<void> check_training(const Suite& suite, const std::string& where) {
@@ -117,12 +131,8 @@ Result<void> check_training(const Suite& suite, const std::string& where) {
   const TrainSettings& train = suite.stages.base->settings;
   auto batches = plan_batch(train, /*cards=*/1);
   if (!batches) return tl::unexpected<Error>(with_context(batches.error(), pointer));
-  for (std::size_t i = 0; i < suite.devices.size(); ++i) {
-    const std::string entry = fmt::format("{}: /devices/{}", where, i);
-    NB_TRY(const ResolvedDevice device, resolve_device(suite.devices[i], entry));
-    NB_TRY_VOID(check_ranks(suite.devices[i].mesh, batches->accumulation_steps, device.profile),
-                entry);
-  }
+  NB_TRY_VOID(
+      check_meshes(suite, batches->accumulation_steps, Shared::kMicroBatches, "base", where));
   auto schedule = check_schedule(train);
   if (!schedule) return tl::unexpected<Error>(with_context(schedule.error(), pointer));
   const auto config = decoder_config(train, suite.tokenizer.vocab_size);

@@ -22,7 +22,7 @@ struct ResolvedDevice {
 Result<ResolvedDevice> resolve_device(const DeviceEntry& entry, const std::string& where);
 
 // The entry with those of its defects that concern one of these, in the table's order: what a node
-// says of its device; a mesh is BASE's. The defects are known ones.
+// says of its device; a mesh is of nodes that train. The defects are known ones.
 DeviceEntry with_defects_in(DeviceEntry entry, DefectScope scope);
 PortDefects defects_of(const DeviceEntry& entry);
 

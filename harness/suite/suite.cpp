@@ -22,7 +22,7 @@ FieldList DeviceEntry::fields() {
        &defects,
        {.omits_absent = true}},
       {"mesh",
-       "cards that train BASE together; absent: one card",
+       "cards that train together; absent: one card",
        object(&mesh),
        {.omits_absent = true}},
       {"factors", "written by /factorial: levels in this arm", &factors, {.omits_absent = true}},

@@ -113,6 +113,8 @@ void Decoder::begin_step(std::int64_t step) {
   impl_->dropout.pass = 0;
 }
 
+void Decoder::begin_pass(std::int64_t pass) { impl_->dropout.pass = pass; }
+
 void Decoder::merge_lora() {
   Impl& m = *impl_;
   merge_adapters(m.weights);

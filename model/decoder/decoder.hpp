@@ -89,6 +89,7 @@ class Decoder {
   // step, the passes since begin_step() and the element. Off at first.
   void set_adapter_dropout(double rate, std::uint64_t seed);
   void begin_step(std::int64_t step);
+  void begin_pass(std::int64_t pass);  // as if so many had been since begin_step()
   std::vector<Parameter>& adapters();  // empty: none
   const std::vector<Parameter>& adapters() const;
   // Adds the adapters to the weights and drops them; all weights are trained again.

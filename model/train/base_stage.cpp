@@ -119,8 +119,8 @@ Result<TrainResult> train(const TrainSettings& asked, Device& device, const Trai
     };
     prepare(model);
     add_replica(model, rates, settings, defects);
-    const std::unique_ptr<DataRanks> ranks = ranks_of(mesh, model, prepare);
-    if (ranks != nullptr && model.replica != nullptr)
+    add_ranks(mesh, model, prepare);
+    if (model.ranks != nullptr && model.replica != nullptr)
       return bad_input(fmt::format("mesh: {} trains two replicas on one card; leave one of the two",
                                    info(PortDefect::kUnsyncedEmbeddingGradients).name));
     BaseTask task(settings, batches, model, data, defects);
@@ -130,7 +130,7 @@ Result<TrainResult> train(const TrainSettings& asked, Device& device, const Trai
     };
     Json identity = identity_of(asked, model.decoder, data, task, defects);
     add_adamw(denominator, identity);
-    if (ranks != nullptr) identity["mesh"] = {{"dp", ranks->size()}};
+    add_mesh(model, identity);
     return run_training(task, model, data.tokenizer, identity,
                         {settings.eval_every, settings.sample_every, settings.checkpoint_every,
                          settings.keep_steps},

@@ -10,6 +10,7 @@
 #include "model/train/adamw_choice.hpp"
 #include "model/train/adapter_file.hpp"
 #include "model/train/checkpoint.hpp"
+#include "model/train/data_ranks.hpp"
 #include "model/train/identity.hpp"
 #include "model/train/training_defects.hpp"
 
@@ -19,7 +20,8 @@ Result<std::unique_ptr<TrainedModel>> open_parent(const ParentCheckpoint& parent
                                                   const Tokenizer& tokenizer,
                                                   const StageRates& rates,
                                                   const std::optional<AdapterSettings>& lora,
-                                                  const PortDefects& defects) {
+                                                  const PortDefects& defects,
+                                                  const std::optional<MeshSettings>& mesh) {
   NB_TRY_VOID(check_trainable(device));
   NB_TRY(const DecoderConfig config, read_model_config(parent.file));
   NB_TRY(const std::string trained, trained_tokenizer(parent.file));
@@ -32,15 +34,29 @@ Result<std::unique_ptr<TrainedModel>> open_parent(const ParentCheckpoint& parent
                               first * rates.matrix_lr, rates.weight_decay};
   if (lora) {
     NB_TRY_VOID(check_lora(lora->lora, config, "lora"));
-    const auto seed = static_cast<std::uint64_t>(lora->seed.value_or(1));
-    model->decoder.add_lora(lora->lora, seed);
-    model->decoder.set_adapter_dropout(lora->dropout, seed);
     of_groups.adapter_lr = lora->adapter_lr;
   }
   NB_TRY(model->adamw_denominator, stage_adamw(rates.adamw_denominator, parent.file));
-  model->optimizers = make_optimizers(model->decoder, of_groups, nullptr,
-                                      optimizer_rules(defects, model->adamw_denominator));
+  const auto prepare = [&](TrainedModel& one) {
+    if (lora) {
+      const auto seed = static_cast<std::uint64_t>(lora->seed.value_or(1));
+      one.decoder.add_lora(lora->lora, seed);
+      one.decoder.set_adapter_dropout(lora->dropout, seed);
+    }
+    one.optimizers = make_optimizers(one.decoder, of_groups, nullptr,
+                                     optimizer_rules(defects, one.adamw_denominator));
+  };
+  prepare(*model);
+  add_ranks(mesh, *model, prepare);
   return model;
+}
+
+Result<void> add_reference(const ParentCheckpoint& parent, TrainedModel& model) {
+  for (TrainedModel* one : models_of(model)) {
+    one->reference = std::make_unique<Decoder>(one->decoder.config(), one->decoder.device());
+    NB_TRY_VOID(load_merged_weights(parent.file, *one->reference));
+  }
+  return {};
 }
 
 Result<void> check_lengths(const ConversationSet& set, const DecoderConfig& config,
@@ -81,6 +97,7 @@ Result<TrainResult> run_chat_stage(StageTask& task, TrainedModel& model,
   NB_TRY(Json identity,
          identity_of_stage(task.stage(), std::move(hashed_settings), model.decoder, parent, data));
   add_adamw(model.adamw_denominator, identity);
+  add_mesh(model, identity);
   const auto start = [&]() -> Result<void> {
     NB_TRY(const bool is_merged, load_merged_weights(parent.file, model.decoder));
     if (is_merged && hooks.on_note)

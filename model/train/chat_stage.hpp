@@ -13,6 +13,7 @@
 #include "model/data/chat/conversation_set.hpp"
 #include "model/tokenizer/tokenizer.hpp"
 #include "model/train/chat_settings.hpp"
+#include "model/train/mesh_settings.hpp"
 #include "model/train/port_defects.hpp"
 #include "model/train/safetensors.hpp"
 #include "model/train/trainer.hpp"
@@ -41,15 +42,19 @@ struct DataDigests {
   const Tokenizer& tokenizer;
 };
 
-// The model in the checkpoint on the device, with fresh adapters where the stage trains some, and
-// optimizers at the stage's first rates (a port's: by its rules). bad_input: not a model's
-// checkpoint, one that was trained with another tokenizer, adapters of products that it does not
-// have, a device whose numerics training does not support.
+// The model in the checkpoint on the device and the other cards of its mesh, with fresh adapters
+// where the stage trains some, and optimizers at the stage's first rates (a port's: by its rules).
+// bad_input: not a model's checkpoint, one that was trained with another tokenizer, adapters of
+// products that it does not have, a device whose numerics training does not support.
 Result<std::unique_ptr<TrainedModel>> open_parent(const ParentCheckpoint& parent, Device& device,
                                                   const Tokenizer& tokenizer,
                                                   const StageRates& rates,
                                                   const std::optional<AdapterSettings>& lora,
-                                                  const PortDefects& defects);
+                                                  const PortDefects& defects,
+                                                  const std::optional<MeshSettings>& mesh);
+
+// Each rank keeps the parent's weights as they are, its adapters merged, beside those it trains.
+Result<void> add_reference(const ParentCheckpoint& parent, TrainedModel& model);
 
 // bad_input names the first conversation (from 1) of more inputs than the model has positions: rows
 // of one conversation each are not cut.

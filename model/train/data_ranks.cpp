@@ -34,14 +34,19 @@ FieldList MeshSettings::fields() {
            {.min = 1}}};
 }
 
-Result<void> check_ranks(const std::optional<MeshSettings>& mesh, std::int64_t micro_batches,
-                         const DeviceProfile& profile) {
+Result<void> check_ranks(const std::optional<MeshSettings>& mesh, std::int64_t parts,
+                         const DeviceProfile& profile, Shared shared) {
   if (!mesh) return {};
-  if (micro_batches % mesh->dp != 0)
+  if (parts % mesh->dp != 0) {
+    const bool is_batches = shared == Shared::kMicroBatches;
     return bad_input(fmt::format(
-        "mesh/dp: {} ranks cannot share the {} micro-batch{} of a step evenly; choose a divisor, "
-        "or another batch",
-        mesh->dp, micro_batches, micro_batches == 1 ? "" : "es"));
+        "mesh/dp: {} ranks cannot share the {} {}{} of a step evenly; choose a divisor, or another "
+        "batch",
+        mesh->dp, parts, is_batches ? "micro-batch" : "question",
+        parts == 1   ? ""
+        : is_batches ? "es"
+                     : "s"));
+  }
   if (const std::int64_t most = profile.links.devices.whole(); mesh->dp > most)
     return bad_input(fmt::format(
         "mesh/dp: {} ranks of {}, which has {} card{} in a node; ranks train within one node",
@@ -60,11 +65,11 @@ struct DataRanks::Rank {
   TrainedModel model;
 };
 
-DataRanks::DataRanks(TrainedModel& first, std::int64_t ranks,
+DataRanks::DataRanks(TrainedModel& first, const MeshSettings& mesh,
                      const std::function<void(TrainedModel&)>& prepare)
-    : first_(first) {
-  for (int r = 1; r < ranks; ++r) {
-    others_.push_back(std::make_unique<Rank>(first, r, static_cast<int>(ranks)));
+    : first_(first), mesh_(mesh) {
+  for (int r = 1; r < mesh.dp; ++r) {
+    others_.push_back(std::make_unique<Rank>(first, r, static_cast<int>(mesh.dp)));
     prepare(others_.back()->model);
   }
 }
@@ -72,14 +77,23 @@ DataRanks::~DataRanks() = default;
 
 std::int64_t DataRanks::size() const { return std::ssize(others_) + 1; }
 
+std::vector<TrainedModel*> DataRanks::models() const {
+  std::vector<TrainedModel*> all = {&first_};
+  for (const auto& rank : others_) all.push_back(&rank->model);
+  return all;
+}
+
 void DataRanks::share() {
   const auto copy = [](Tensor& from, Tensor& to) {
     std::ranges::copy(std::as_const(from).host(), to.host().begin());
   };
-  for (const auto& rank : others_) {
-    const std::vector<Parameter*> from = weights_of(first_.decoder),
-                                  to = weights_of(rank->model.decoder);
+  const auto copy_weights = [&](Decoder& mine, Decoder& other) {
+    const std::vector<Parameter*> from = weights_of(mine), to = weights_of(other);
     for (std::size_t i = 0; i < from.size(); ++i) copy(from[i]->value, to[i]->value);
+  };
+  for (const auto& rank : others_) {
+    copy_weights(first_.decoder, rank->model.decoder);
+    if (first_.reference != nullptr) copy_weights(*first_.reference, *rank->model.reference);
     for (std::size_t o = 0; o < first_.optimizers.size(); ++o) {
       const std::vector<NamedState> states = first_.optimizers[o]->state();
       if (states.empty()) continue;  // before the first step
@@ -90,22 +104,44 @@ void DataRanks::share() {
   }
 }
 
-StepOutcome DataRanks::step(const StepPlan& plan, const SchedulePoint& point,
-                            const std::function<Batch()>& next) {
-  const std::int64_t ranks = size(), each = plan.accumulation_steps / ranks;
-  NB_CHECK(each * ranks == plan.accumulation_steps, "[data_ranks] {} micro-batches on {} ranks",
-           plan.accumulation_steps, ranks);
+void DataRanks::begin(std::int64_t step) {
   Device& device = first_.decoder.device();
   device.synchronize();
-  std::vector<TrainedModel*> models = {&first_};
-  std::vector<Device*> devices = {&device};
   for (const auto& rank : others_) {
     const Result<void> restored = rank->device.restore(device.state());
     NB_CHECK(restored.has_value(), "[data_ranks] {}", restored.error().message);
-    rank->model.decoder.begin_step(point.step);
-    models.push_back(&rank->model);
-    devices.push_back(&rank->device);
+    rank->model.decoder.begin_step(step);
   }
+}
+
+void DataRanks::run(const std::function<void(TrainedModel&, Communicator&)>& body) {
+  const std::vector<TrainedModel*> all = models();
+  std::vector<Device*> devices;
+  for (TrainedModel* model : all) devices.push_back(&model->decoder.device());
+  const Use use = devices.front()->use();
+  const Result<void> done = World(devices).run([&](Communicator& world) {
+    const UseScope scope(world.device(), use);
+    body(*all[static_cast<std::size_t>(world.rank())], world);
+  });
+  if (!done) throw std::runtime_error(done.error().message);
+}
+
+double DataRanks::update(TrainedModel& model, Communicator& world, std::optional<double> grad_clip,
+                         const SchedulePoint& point, const std::function<double()>& loss) const {
+  for (Parameter* p : model.decoder.trained_parameters())
+    world.all_reduce(CollectiveBuffer(p->grad), Reduce::kAverage, p->name);
+  const bool is_first = world.rank() == 0;
+  return apply_gradients(model.decoder, model.optimizers, grad_clip, point, is_first ? loss() : 0,
+                         is_first ? first_.observer : nullptr);
+}
+
+StepOutcome DataRanks::step(const StepPlan& plan, const SchedulePoint& point,
+                            const std::function<Batch()>& next, const RankPass& pass) {
+  const std::int64_t ranks = size(), each = plan.accumulation_steps / ranks;
+  NB_CHECK(each * ranks == plan.accumulation_steps, "[data_ranks] {} micro-batches on {} ranks",
+           plan.accumulation_steps, ranks);
+  begin(point.step);
+  Device& device = first_.decoder.device();
   StepOutcome outcome;
   BatchHash read;
   std::vector<Batch> batches;
@@ -118,31 +154,28 @@ StepOutcome DataRanks::step(const StepPlan& plan, const SchedulePoint& point,
   outcome.batch_hash = read.value();
   const std::int64_t start_ns = device.time_ns();
   const TimeAccount account_before = device.account();
-  std::vector<double> losses(batches.size()), norms(models.size());
-  std::vector<std::string> not_finite(models.size());
-  const Result<void> done = World(devices).run([&](Communicator& world) {
+  std::vector<double> losses(batches.size()), norms(static_cast<std::size_t>(ranks));
+  std::vector<std::string> not_finite(norms.size());
+  const auto mean_loss = [&] {
+    double sum = 0;
+    for (const double one : losses) sum += one;
+    return sum / static_cast<double>(losses.size());
+  };
+  run([&](TrainedModel& model, Communicator& world) {
     const auto rank = static_cast<std::size_t>(world.rank());
-    TrainedModel& model = *models[rank];
-    for (std::size_t micro = rank; micro < batches.size(); micro += models.size()) {
+    for (std::size_t micro = rank; micro < batches.size(); micro += norms.size()) {
       const Batch& batch = batches[micro];
-      losses[micro] = static_cast<double>(model.decoder.loss_and_backward(
-          batch.inputs, batch.targets, batch.rows, batch.length, 1.0 / static_cast<double>(each)));
+      const auto number = static_cast<std::int64_t>(micro);
+      model.decoder.begin_pass(number);
+      losses[micro] = pass(model, batch, number, 1.0 / static_cast<double>(each));
       note_not_finite(not_finite[rank], losses[micro], model.decoder, batch);
       if (plan.gradient_sum) round_gradients(model.decoder, *plan.gradient_sum);
     }
-    for (Parameter* p : model.decoder.trained_parameters())
-      world.all_reduce(CollectiveBuffer(p->grad), Reduce::kAverage, p->name);
-    double loss = 0;  // of all: every rank has come past an all-reduce
-    for (const double one : losses) loss += one;
-    norms[rank] = apply_gradients(model.decoder, model.optimizers, plan.grad_clip, point,
-                                  loss / static_cast<double>(losses.size()),
-                                  rank == 0 ? first_.observer : nullptr);
-    ops::read_scalar(*devices[rank], "train_loss");
-    devices[rank]->synchronize();
+    norms[rank] = update(model, world, plan.grad_clip, point, mean_loss);
+    ops::read_scalar(world.device(), "train_loss");
+    world.device().synchronize();
   });
-  if (!done) throw std::runtime_error(done.error().message);
-  for (const double one : losses) outcome.loss += one;
-  outcome.loss /= static_cast<double>(losses.size());
+  outcome.loss = mean_loss();
   outcome.grad_norm = norms.front();
   for (const std::string& where : not_finite)
     if (outcome.not_finite.empty()) outcome.not_finite = where;
@@ -166,18 +199,31 @@ std::vector<std::string> DataRanks::differing() const {
   return names;
 }
 
-std::unique_ptr<DataRanks> ranks_of(const std::optional<MeshSettings>& mesh, TrainedModel& model,
-                                    const std::function<void(TrainedModel&)>& prepare) {
-  if (!mesh || mesh->dp == 1) return nullptr;
-  auto ranks = std::make_unique<DataRanks>(model, mesh->dp, prepare);
-  model.ranks = ranks.get();
-  return ranks;
+TrainedModel::TrainedModel(const DecoderConfig& config, Device& device) : decoder(config, device) {}
+TrainedModel::~TrainedModel() = default;
+
+void add_ranks(const std::optional<MeshSettings>& mesh, TrainedModel& model,
+               const std::function<void(TrainedModel&)>& prepare) {
+  if (mesh && mesh->dp > 1) model.ranks = std::make_unique<DataRanks>(model, *mesh, prepare);
+}
+
+void add_mesh(const TrainedModel& model, Json& identity) {
+  if (model.ranks != nullptr) identity["mesh"] = {{"dp", model.ranks->size()}};
+}
+
+std::vector<TrainedModel*> models_of(TrainedModel& model) {
+  return model.ranks != nullptr ? model.ranks->models() : std::vector{&model};
 }
 
 StepOutcome run_step(TrainedModel& model, const StepPlan& plan, const SchedulePoint& point,
                      const std::function<Batch()>& next) {
-  if (model.ranks != nullptr) return model.ranks->step(plan, point, next);
-  return run_step(model.decoder, model.optimizers, plan, point, next, model.observer);
+  if (model.ranks == nullptr)
+    return run_step(model.decoder, model.optimizers, plan, point, next, model.observer);
+  return model.ranks->step(plan, point, next,
+                           [](TrainedModel& one, const Batch& batch, std::int64_t, double share) {
+                             return static_cast<double>(one.decoder.loss_and_backward(
+                                 batch.inputs, batch.targets, batch.rows, batch.length, share));
+                           });
 }
 
 }  // namespace nb

@@ -5,12 +5,15 @@
 // is 2), and p a power of two, all bits are those of one card that accumulates.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "harness/base/json_io.hpp"
+#include "model/collectives/communicator.hpp"
 #include "model/device/device.hpp"
 #include "model/train/mesh_settings.hpp"
 #include "model/train/stage_task.hpp"
@@ -18,35 +21,57 @@
 
 namespace nb {
 
+// A micro-batch of a step, forward and backward on a rank's model: adds `share` of its gradient and
+// returns its loss. Called on the rank's thread.
+using RankPass = std::function<double(TrainedModel& model, const Batch& batch,
+                                      std::int64_t micro_batch, double share)>;
+
 class DataRanks {
  public:
   // Ranks 1 … p − 1 beside `first`, which is rank 0 and outlives them: devices of its profile with
   // models of its config. prepare() makes of each what the stage made of the first: adapters,
   // optimizers.
-  DataRanks(TrainedModel& first, std::int64_t ranks,
+  DataRanks(TrainedModel& first, const MeshSettings& mesh,
             const std::function<void(TrainedModel&)>& prepare);
   ~DataRanks();
 
   std::int64_t size() const;
-  // Weights and optimizer state of rank 0 to all, when training starts or goes on. That costs no
-  // simulated time.
+  const MeshSettings& mesh() const { return mesh_; }
+  std::vector<TrainedModel*> models() const;  // rank 0 first
+  // Weights, a reference's too, and optimizer state of rank 0 to all, when training starts or goes
+  // on. That costs no simulated time.
   void share();
-  // One step on all ranks. Between steps every rank stands where rank 0 does: the others wait while
-  // it validates, samples and saves. Throws what a rank throws.
+
+  // One step on all ranks: begin(), passes, update().
   StepOutcome step(const StepPlan& plan, const SchedulePoint& point,
-                   const std::function<Batch()>& next);
+                   const std::function<Batch()>& next, const RankPass& pass);
+
+  // Its parts, for a stage whose step has another form. Between steps every rank stands where rank
+  // 0 does: the others wait while it validates, samples and saves.
+  void begin(std::int64_t step);
+  // body on every rank, each in a thread. Throws what the first of them throws.
+  void run(const std::function<void(TrainedModel&, Communicator&)>& body);
+  // On a rank, in run(): gradients are averaged, then apply_gradients(). loss() is asked on rank 0,
+  // when all ranks have made their passes.
+  double update(TrainedModel& model, Communicator& world, std::optional<double> grad_clip,
+                const SchedulePoint& point, const std::function<double()>& loss) const;
+
   // Parameters whose values are not the same on all ranks.
   std::vector<std::string> differing() const;
 
  private:
   struct Rank;
   TrainedModel& first_;
+  MeshSettings mesh_;
   std::vector<std::unique_ptr<Rank>> others_;
 };
 
-// The ranks of a mesh of more than one, which `model` is the first of from now on; null: one card.
-std::unique_ptr<DataRanks> ranks_of(const std::optional<MeshSettings>& mesh, TrainedModel& model,
-                                    const std::function<void(TrainedModel&)>& prepare);
+// Gives the model the other ranks of a mesh of more than one.
+void add_ranks(const std::optional<MeshSettings>& mesh, TrainedModel& model,
+               const std::function<void(TrainedModel&)>& prepare);
+// What a resumed run must share of its mesh; nothing of one card.
+void add_mesh(const TrainedModel& model, Json& identity);
+std::vector<TrainedModel*> models_of(TrainedModel& model);  // one a rank
 
 // run_step() of the model, on all its ranks where it has more than one.
 StepOutcome run_step(TrainedModel& model, const StepPlan& plan, const SchedulePoint& point,

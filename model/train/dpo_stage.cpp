@@ -10,7 +10,7 @@
 #include "model/ops/preference_loss.hpp"
 #include "model/ops/transfer.hpp"
 #include "model/tokenizer/chat_tokens.hpp"
-#include "model/train/adapter_file.hpp"
+#include "model/train/data_ranks.hpp"
 #include "model/train/not_finite.hpp"
 #include "model/train/training_defects.hpp"
 
@@ -33,14 +33,12 @@ struct PairMeans {
 class DpoTask final : public StageTask {
  public:
   DpoTask(const DpoSettings& settings, std::int64_t steps, std::int64_t accumulation_steps, int pad,
-          TrainedModel& model, Decoder& reference, const PreferenceData& data,
-          const PortDefects& defects)
+          TrainedModel& model, const PreferenceData& data, const PortDefects& defects)
       : settings_(settings),
         steps_(steps),
         accumulation_steps_(accumulation_steps),
         pad_(pad),
         model_(model),
-        reference_(reference),
         data_(data),
         defects_(defects) {}
 
@@ -61,22 +59,25 @@ class DpoTask final : public StageTask {
  private:
   LoaderPlace place() const { return {data_.train.sha256, 0, 1, taken_}; }
   ops::PreferenceOptions options() const { return {settings_.beta, settings_.label_smoothing}; }
-  std::vector<ops::PreferencePair> pairs_of(const Batch& batch);
+  static std::vector<ops::PreferencePair> pairs_of(Decoder& reference, const Batch& batch);
+  Batch next();
+  double pass(TrainedModel& model, const Batch& batch, double share,
+              ops::PreferenceMetrics& metrics) const;
+  Result<StepOutcome> update_on_ranks(const SchedulePoint& point, StepRow& row);
 
   const DpoSettings& settings_;
   std::int64_t steps_, accumulation_steps_;
   int pad_;
   TrainedModel& model_;
-  Decoder& reference_;
   const PreferenceData& data_;
   const PortDefects& defects_;
   std::int64_t taken_ = 0;  // pairs, since the start
 };
 
 // The first half of the rows are the chosen answers; what the reference says of each.
-std::vector<ops::PreferencePair> DpoTask::pairs_of(const Batch& batch) {
+std::vector<ops::PreferencePair> DpoTask::pairs_of(Decoder& reference, const Batch& batch) {
   const std::vector<float> losses =
-      reference_.token_losses(batch.inputs, batch.targets, batch.rows, batch.length);
+      reference.token_losses(batch.inputs, batch.targets, batch.rows, batch.length);
   const auto log_prob = [&](const ops::RowSpan& rows) {
     double sum = 0;
     for (std::int64_t i = rows.begin; i < rows.end; ++i)
@@ -93,9 +94,57 @@ std::vector<ops::PreferencePair> DpoTask::pairs_of(const Batch& batch) {
   return pairs;
 }
 
+Batch DpoTask::next() {
+  Batch batch =
+      as_ported(preference_batch(data_.train, taken_, settings_.device_batch_size, pad_), defects_);
+  taken_ += settings_.device_batch_size;
+  return batch;
+}
+
+// Adds the share of a batch's gradient; its loss.
+double DpoTask::pass(TrainedModel& model, const Batch& batch, double share,
+                     ops::PreferenceMetrics& metrics) const {
+  const std::vector<ops::PreferencePair> pairs = pairs_of(*model.reference, batch);
+  auto read = std::make_shared<ops::PreferenceMetrics>();
+  const float loss = model.decoder.objective_and_backward(
+      batch.inputs, batch.targets, batch.rows, batch.length, [&](const Tensor& losses) {
+        return ops::preference_loss(losses, pairs, options(), share, read);
+      });
+  metrics = *read;
+  return static_cast<double>(loss);
+}
+
+void tell_of(const PairMeans& means, StepRow& row) {
+  row.margin = means.metrics.margin;
+  row.pair_accuracy = means.metrics.accuracy;
+  row.chosen_reward = means.metrics.chosen_reward;
+  row.rejected_reward = means.metrics.rejected_reward;
+}
+
+Result<StepOutcome> DpoTask::update_on_ranks(const SchedulePoint& point, StepRow& row) {
+  struct Pairs {
+    double loss = 0;
+    ops::PreferenceMetrics metrics;
+  };
+  std::vector<Pairs> batches(static_cast<std::size_t>(accumulation_steps_));
+  StepOutcome outcome = model_.ranks->step(
+      {accumulation_steps_, std::nullopt, gradient_sum(defects_)}, point, [&] { return next(); },
+      [&](TrainedModel& model, const Batch& batch, std::int64_t micro, double share) {
+        Pairs& own = batches[static_cast<std::size_t>(micro)];
+        return own.loss = pass(model, batch, share, own.metrics);
+      });
+  PairMeans means;
+  for (const Pairs& one : batches)
+    means.add(one.loss, one.metrics, 1 / static_cast<double>(accumulation_steps_));
+  outcome.loss = means.loss;
+  tell_of(means, row);
+  return outcome;
+}
+
 Result<StepOutcome> DpoTask::update(const SchedulePoint& point, StepRow& row) {
   Device& device = model_.decoder.device();
   const UseScope scope(device, Use::kTune);
+  if (model_.ranks != nullptr) return update_on_ranks(point, row);
   StepOutcome outcome;
   device.synchronize();
   const std::int64_t start_ns = device.time_ns();
@@ -103,28 +152,19 @@ Result<StepOutcome> DpoTask::update(const SchedulePoint& point, StepRow& row) {
   PairMeans means;
   BatchHash read;
   for (std::int64_t micro = 0; micro < accumulation_steps_; ++micro) {
-    const Batch batch = as_ported(
-        preference_batch(data_.train, taken_, settings_.device_batch_size, pad_), defects_);
-    taken_ += settings_.device_batch_size;
+    const Batch batch = next();
     tell_batch(model_.observer, batch);
     read.add(batch);
-    const std::vector<ops::PreferencePair> pairs = pairs_of(batch);
-    auto metrics = std::make_shared<ops::PreferenceMetrics>();
-    const float loss = model_.decoder.objective_and_backward(
-        batch.inputs, batch.targets, batch.rows, batch.length, [&](const Tensor& losses) {
-          return ops::preference_loss(losses, pairs, options(), share, metrics);
-        });
-    means.add(static_cast<double>(loss), *metrics, share);
+    ops::PreferenceMetrics metrics;
+    const double loss = pass(model_, batch, share, metrics);
+    means.add(loss, metrics, share);
     if (const auto sum = gradient_sum(defects_)) round_gradients(model_.decoder, *sum);
-    note_not_finite(outcome.not_finite, static_cast<double>(loss), model_.decoder, batch);
+    note_not_finite(outcome.not_finite, loss, model_.decoder, batch);
     outcome.tokens += batch.rows * batch.length;
   }
   outcome.batch_hash = read.value();
   outcome.loss = means.loss;
-  row.margin = means.metrics.margin;
-  row.pair_accuracy = means.metrics.accuracy;
-  row.chosen_reward = means.metrics.chosen_reward;
-  row.rejected_reward = means.metrics.rejected_reward;
+  tell_of(means, row);
   outcome.grad_norm = apply_gradients(model_.decoder, model_.optimizers, std::nullopt, point,
                                       outcome.loss, model_.observer);
   ops::read_scalar(device, "train_loss");
@@ -147,7 +187,8 @@ Result<void> DpoTask::validate(StepRow& row) {
     ops::upload(device, losses, on_device, "token_losses");
     auto metrics = std::make_shared<ops::PreferenceMetrics>();
     const float loss =
-        ops::preference_loss(on_device, pairs_of(batch), options(), 1, metrics).host()[0];
+        ops::preference_loss(on_device, pairs_of(*model_.reference, batch), options(), 1, metrics)
+            .host()[0];
     means.add(static_cast<double>(loss), *metrics, share);
   }
   row.val_loss = means.loss;
@@ -172,11 +213,13 @@ Result<void> check_pair_lengths(const PreferenceSet& set, const DecoderConfig& c
 
 Result<TrainResult> train_dpo(const DpoSettings& asked, Device& device, const PreferenceData& data,
                               const ParentCheckpoint& parent, const std::filesystem::path& folder,
-                              const TrainHooks& hooks, const PortDefects& defects) {
+                              const TrainHooks& hooks, const PortDefects& defects,
+                              const std::optional<MeshSettings>& mesh) {
   const DpoSettings settings = as_ported(asked, std::ssize(data.train.pairs), defects);
   NB_TRY(const std::int64_t accumulation, accumulation_steps(settings));
+  NB_TRY_VOID(check_ranks(mesh, accumulation, device.profile()));
   NB_TRY(const auto model,
-         open_parent(parent, device, data.tokenizer, settings.rates, settings.lora, defects));
+         open_parent(parent, device, data.tokenizer, settings.rates, settings.lora, defects, mesh));
   NB_TRY_VOID(check_pair_lengths(data.train, model->decoder.config(), "training"));
   NB_TRY_VOID(check_pair_lengths(data.validation, model->decoder.config(), "validation"));
   NB_TRY(const ChatTokens tokens, chat_tokens(data.tokenizer));
@@ -186,10 +229,8 @@ Result<TrainResult> train_dpo(const DpoSettings& asked, Device& device, const Pr
         fmt::format("{} pairs are fewer than the {} of one step; give more or a smaller "
                     "target_examples_per_step",
                     data.train.pairs.size(), settings.target_examples_per_step));
-  Decoder reference(model->decoder.config(), device);
-  NB_TRY_VOID(load_merged_weights(parent.file, reference));
-  DpoTask task(settings, steps, accumulation, tokens.assistant_end, *model, reference, data,
-               defects);
+  NB_TRY_VOID(add_reference(parent, *model));
+  DpoTask task(settings, steps, accumulation, tokens.assistant_end, *model, data, defects);
   DpoSettings copy = asked;
   return run_chat_stage(task, *model, parent,
                         {data.train.sha256, data.validation.sha256, data.tokenizer},

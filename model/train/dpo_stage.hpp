@@ -20,6 +20,7 @@ struct PreferenceData {
 Result<TrainResult> train_dpo(const DpoSettings& settings, Device& device,
                               const PreferenceData& data, const ParentCheckpoint& parent,
                               const std::filesystem::path& folder, const TrainHooks& hooks = {},
-                              const PortDefects& defects = {});
+                              const PortDefects& defects = {},
+                              const std::optional<MeshSettings>& mesh = {});
 
 }  // namespace nb

@@ -16,9 +16,11 @@ struct MeshSettings {
   FieldList fields();
 };
 
-// bad_input with the numbers: the micro-batches of a step do not go evenly over the ranks, or a
-// node of this machine has fewer cards.
-Result<void> check_ranks(const std::optional<MeshSettings>& mesh, std::int64_t micro_batches,
-                         const DeviceProfile& profile);
+enum class Shared : std::uint8_t { kMicroBatches, kQuestions };  // what the ranks share of a step
+
+// bad_input with the numbers: the parts of a step do not go evenly over the ranks, or a node of
+// this machine has fewer cards.
+Result<void> check_ranks(const std::optional<MeshSettings>& mesh, std::int64_t parts,
+                         const DeviceProfile& profile, Shared shared = Shared::kMicroBatches);
 
 }  // namespace nb

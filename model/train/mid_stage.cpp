@@ -76,15 +76,17 @@ class MidTask final : public StageTask {
 
 Result<TrainResult> train_mid(const MidSettings& asked, Device& device, const ChatData& data,
                               const ParentCheckpoint& parent, const std::filesystem::path& folder,
-                              const TrainHooks& hooks, const PortDefects& defects) {
+                              const TrainHooks& hooks, const PortDefects& defects,
+                              const std::optional<MeshSettings>& mesh) {
   const MidSettings settings = as_ported(asked, defects);
   NB_TRY(const auto model,
-         open_parent(parent, device, data.tokenizer, settings.rates, settings.lora, defects));
+         open_parent(parent, device, data.tokenizer, settings.rates, settings.lora, defects, mesh));
   const std::int64_t length = settings.sequence_len.value_or(model->decoder.config().sequence_len);
   if (length > model->decoder.config().max_positions())
     return bad_input(fmt::format("sequence_len {} is beyond the model's {} positions", length,
                                  model->decoder.config().max_positions()));
   NB_TRY(const std::int64_t accumulation, accumulation_steps(settings, length));
+  NB_TRY_VOID(check_ranks(mesh, accumulation, device.profile()));
   NB_TRY(ConversationStream train, ConversationStream::create(data.train));
   NB_TRY(ConversationStream validation, ConversationStream::create(data.validation));
   MidTask task(settings, length, accumulation, *model, data, std::move(train),

@@ -92,16 +92,18 @@ class PackedSftTask final : public StageTask {
 Result<TrainResult> train_packed_sft(const SftSettings& asked, Device& device, const ChatData& data,
                                      const ParentCheckpoint& parent,
                                      const std::filesystem::path& folder, const TrainHooks& hooks,
-                                     const PortDefects& defects) {
+                                     const PortDefects& defects,
+                                     const std::optional<MeshSettings>& mesh) {
   const SftSettings settings = as_ported(asked, std::ssize(data.train.rendered), defects);
   NB_TRY(const auto model,
-         open_parent(parent, device, data.tokenizer, settings.rates, settings.lora, defects));
+         open_parent(parent, device, data.tokenizer, settings.rates, settings.lora, defects, mesh));
   const DecoderConfig& config = model->decoder.config();
   const std::int64_t length = settings.packed->sequence_len.value_or(config.sequence_len);
   if (length > config.max_positions())
     return bad_input(fmt::format("sequence_len {} is beyond the model's {} positions", length,
                                  config.max_positions()));
   NB_TRY(const std::int64_t accumulation, accumulation_steps(settings, length));
+  NB_TRY_VOID(check_ranks(mesh, accumulation, device.profile()));
   const PackingPlan packing = {length, settings.packed->buffer, data.tokenizer.bos()};
   const auto ported = set_as_ported(data.train, defects);
   NB_TRY(ConversationPacks train, ConversationPacks::create(ported ? *ported : data.train, packing),

@@ -13,6 +13,7 @@ namespace nb {
 Result<TrainResult> train_packed_sft(const SftSettings& settings, Device& device,
                                      const ChatData& data, const ParentCheckpoint& parent,
                                      const std::filesystem::path& folder, const TrainHooks& hooks,
-                                     const PortDefects& defects);
+                                     const PortDefects& defects,
+                                     const std::optional<MeshSettings>& mesh = {});
 
 }  // namespace nb

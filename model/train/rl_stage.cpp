@@ -15,9 +15,9 @@
 #include "model/ops/transfer.hpp"
 #include "model/ops/weighted_sum.hpp"
 #include "model/tokenizer/chat_tokens.hpp"
-#include "model/train/adapter_file.hpp"
 #include "model/train/advantages.hpp"
 #include "model/train/checkpoint.hpp"
+#include "model/train/data_ranks.hpp"
 #include "model/train/not_finite.hpp"
 #include "model/train/rl_objective.hpp"
 #include "model/train/rl_rollout.hpp"
@@ -34,20 +34,35 @@ struct TrainingPass {
   std::vector<float> reference_log_probs;
 };
 
+// One of the updates that a step makes: what its passes were.
+struct Update {
+  std::vector<double> losses;  // one a pass
+  std::vector<ops::PolicyMetrics> metrics;
+  std::vector<std::string> not_finite;  // one a rank
+  double grad_norm = 0;
+  double loss() const {
+    double sum = 0;
+    for (const double one : losses) sum += one;
+    return sum;
+  }
+};
+
 class RlTask final : public StageTask {
  public:
   RlTask(const RlSettings& settings, std::int64_t steps, int pad, TrainedModel& model,
-         Decoder* reference, const RlData& data, std::function<void(const std::string&)> note,
+         const RlData& data, std::function<void(const std::string&)> note,
          const PortDefects& defects)
       : settings_(settings),
         steps_(steps),
         pad_(pad),
         model_(model),
-        reference_(reference),
         data_(data),
         note_(std::move(note)),
-        defects_(defects),
-        sampler_(model.decoder, data.tokenizer, {.max_rows = settings.rollout_batch_size}) {}
+        defects_(defects) {
+    for (TrainedModel* one : models_of(model))
+      samplers_.push_back(std::make_unique<DecoderLanguageModel>(
+          one->decoder, data.tokenizer, ScoreBatching{.max_rows = settings.rollout_batch_size}));
+  }
 
   TrainingStage stage() const override { return TrainingStage::kRl; }
   std::int64_t iterations() const override { return steps_; }
@@ -77,9 +92,13 @@ class RlTask final : public StageTask {
   }
   std::vector<std::size_t> questions_of(std::int64_t step) const;
   Result<std::vector<TrainingPass>> passes_of(std::span<const Rollout> rollouts, StepRow& row);
-  std::vector<float> log_probs(Decoder& decoder, const Batch& batch) const;
+  std::vector<Rollout> roll_out_all(std::span<const std::size_t> questions, std::int64_t step);
+  void train_all(TrainedModel& model, Communicator* world, const SchedulePoint& point,
+                 std::span<TrainingPass> passes, std::span<Update> updates) const;
+  void add_log_probs(TrainedModel& model, TrainingPass& pass) const;
   std::vector<double> shares_of(std::span<const TrainingPass> passes) const;
-  double train(const TrainingPass& pass, double passes, double share, ops::PolicyMetrics& metrics);
+  double train(TrainedModel& model, const TrainingPass& pass, double passes, double share,
+               ops::PolicyMetrics& metrics) const;
   void tell_of(const ops::PolicyMetrics& metrics, std::int64_t update, StepRow& row);
   void note_once(bool& is_told, const std::string& text) {
     if (!is_told && note_) note_(text);
@@ -90,12 +109,11 @@ class RlTask final : public StageTask {
   std::int64_t steps_;
   int pad_;
   TrainedModel& model_;
-  Decoder* reference_;  // null: none
   const RlData& data_;
   std::function<void(const std::string&)> note_;
   const PortDefects& defects_;
-  DecoderLanguageModel sampler_;
-  std::int64_t optimizer_steps_ = 0;  // updates of all rollouts so far
+  std::vector<std::unique_ptr<DecoderLanguageModel>> samplers_;  // one a rank
+  std::int64_t optimizer_steps_ = 0;                             // updates of all rollouts so far
   bool told_of_equal_ = false, told_of_stuck_ = false;
 };
 
@@ -108,7 +126,7 @@ std::vector<std::size_t> RlTask::questions_of(std::int64_t step) const {
 }
 
 // log p of each target, 0 where there is none.
-std::vector<float> RlTask::log_probs(Decoder& decoder, const Batch& batch) const {
+std::vector<float> log_probs(Decoder& decoder, const Batch& batch) {
   std::vector<float> values =
       decoder.token_losses(batch.inputs, batch.targets, batch.rows, batch.length);
   for (float& value : values) value = -value;
@@ -157,12 +175,17 @@ Result<std::vector<TrainingPass>> RlTask::passes_of(std::span<const Rollout> rol
     for (std::size_t i = begin; i < begin + rows; ++i)
       pass.advantages.insert(pass.advantages.end(), static_cast<std::size_t>(pass.batch.length),
                              static_cast<float>(advantages[i]));
-    if (settings_.objective != RlObjective::kPolicyGradient && settings_.updates_per_rollout > 1)
-      pass.old_log_probs = log_probs(model_.decoder, pass.batch);
-    if (reference_ != nullptr) pass.reference_log_probs = log_probs(*reference_, pass.batch);
     passes.push_back(std::move(pass));
   }
   return passes;
+}
+
+// Before the first update: by the weights that drew the samples, and by those RL began with.
+void RlTask::add_log_probs(TrainedModel& model, TrainingPass& pass) const {
+  if (settings_.objective != RlObjective::kPolicyGradient && settings_.updates_per_rollout > 1)
+    pass.old_log_probs = log_probs(model.decoder, pass.batch);
+  if (model.reference != nullptr)
+    pass.reference_log_probs = log_probs(*model.reference, pass.batch);
 }
 
 // What each pass counts in an update, of objectives with a ratio.
@@ -180,8 +203,8 @@ std::vector<double> RlTask::shares_of(std::span<const TrainingPass> passes) cons
 }
 
 // Adds the pass's share of the step's gradient; what of the objective it was.
-double RlTask::train(const TrainingPass& pass, double passes, double share_of_pass,
-                     ops::PolicyMetrics& metrics) {
+double RlTask::train(TrainedModel& model, const TrainingPass& pass, double passes,
+                     double share_of_pass, ops::PolicyMetrics& metrics) const {
   const Batch& batch = pass.batch;
   auto read = std::make_shared<ops::PolicyMetrics>();
   const auto objective = [&](const Tensor& losses) {
@@ -200,20 +223,25 @@ double RlTask::train(const TrainingPass& pass, double passes, double share_of_pa
           batch.targets[i] < 0 ? 0.0F : static_cast<float>(static_cast<double>(weights[i]) * share);
     return ops::weighted_sum(losses, weights);
   };
-  const float loss = model_.decoder.objective_and_backward(batch.inputs, batch.targets, batch.rows,
-                                                           batch.length, objective);
-  const bool is_first = metrics.tokens == 0;
-  metrics.ratio_min = is_first ? read->ratio_min : std::min(metrics.ratio_min, read->ratio_min);
-  metrics.ratio_max = is_first ? read->ratio_max : std::max(metrics.ratio_max, read->ratio_max);
-  const auto all = static_cast<double>(metrics.tokens + read->tokens);
-  const double part = all > 0 ? static_cast<double>(read->tokens) / all : 0;
-  const auto average = [part](double& mean, double other) { mean += part * (other - mean); };
-  average(metrics.clip_low_fraction, read->clip_low_fraction);
-  average(metrics.clip_high_fraction, read->clip_high_fraction);
-  average(metrics.reference_kl, read->reference_kl);
-  metrics.tokens += read->tokens;
+  const float loss = model.decoder.objective_and_backward(batch.inputs, batch.targets, batch.rows,
+                                                          batch.length, objective);
+  metrics = *read;
   const bool scales_itself = settings_.objective == RlObjective::kPolicyGradient;
   return static_cast<double>(loss) * (scales_itself ? 1 : share_of_pass);
+}
+
+// The extremes and means of an update's passes, by their tokens.
+void add(const ops::PolicyMetrics& read, ops::PolicyMetrics& metrics) {
+  const bool is_first = metrics.tokens == 0;
+  metrics.ratio_min = is_first ? read.ratio_min : std::min(metrics.ratio_min, read.ratio_min);
+  metrics.ratio_max = is_first ? read.ratio_max : std::max(metrics.ratio_max, read.ratio_max);
+  const auto all = static_cast<double>(metrics.tokens + read.tokens);
+  const double part = all > 0 ? static_cast<double>(read.tokens) / all : 0;
+  const auto average = [part](double& mean, double other) { mean += part * (other - mean); };
+  average(metrics.clip_low_fraction, read.clip_low_fraction);
+  average(metrics.clip_high_fraction, read.clip_high_fraction);
+  average(metrics.reference_kl, read.reference_kl);
+  metrics.tokens += read.tokens;
 }
 
 void RlTask::tell_of(const ops::PolicyMetrics& metrics, std::int64_t update, StepRow& row) {
@@ -228,6 +256,8 @@ void RlTask::tell_of(const ops::PolicyMetrics& metrics, std::int64_t update, Ste
                           row.step, has_clip ? "clip" : "gate"));
 }
 
+// Rank r of p answers the questions r, r + p, … and is trained on its own answers (nanochat's
+// chat_rl.py). Everything of a step that is not a rank's goes by the order of the questions.
 Result<StepOutcome> RlTask::update(const SchedulePoint& point, StepRow& row) {
   Device& device = model_.decoder.device();
   StepOutcome outcome;
@@ -241,43 +271,103 @@ Result<StepOutcome> RlTask::update(const SchedulePoint& point, StepRow& row) {
   // A trace shows the training part alone: rollouts are hundreds of passes that look alike.
   const bool is_traced = device.trace().recording();
   device.trace().end();
-  const std::vector<Rollout> rollouts =
-      roll_out(sampler_, data_.train, questions, row.step, rollout_plan());
+  if (model_.ranks != nullptr) model_.ranks->begin(row.step);
+  const std::vector<Rollout> rollouts = roll_out_all(questions, row.step);
   if (is_traced) device.trace().begin_step();
   device.synchronize();
   row.generate_time_ns = static_cast<double>(device.time_ns() - start_ns);
   const UseScope scope(device, Use::kTune);
-  NB_TRY(const std::vector<TrainingPass> passes, passes_of(rollouts, row));
+  NB_TRY(std::vector<TrainingPass> passes, passes_of(rollouts, row));
   if (*row.equal_rewards == 1)
     note_once(told_of_equal_, fmt::format("step {}: in every group all rewards are equal: this "
                                           "step teaches nothing",
                                           row.step));
-  const std::vector<double> shares = shares_of(passes);
-  for (std::int64_t update = 0; update < settings_.updates_per_rollout; ++update) {
+  std::vector<Update> updates(
+      static_cast<std::size_t>(settings_.updates_per_rollout),
+      {std::vector<double>(passes.size()), std::vector<ops::PolicyMetrics>(passes.size()),
+       std::vector<std::string>(samplers_.size()), 0});
+  if (model_.ranks == nullptr) {
+    train_all(model_, nullptr, point, passes, updates);
+  } else {
+    model_.ranks->run([&](TrainedModel& model, Communicator& world) {
+      train_all(model, &world, point, passes, updates);
+    });
+  }
+  for (std::size_t u = 0; u < updates.size(); ++u) {
+    const auto update = static_cast<std::int64_t>(u);
     ops::PolicyMetrics metrics;
-    double loss = 0;
-    for (std::size_t i = 0; i < passes.size(); ++i) {
-      const TrainingPass& pass = passes[i];
-      tell_batch(model_.observer, pass.batch);
-      const double part = train(pass, static_cast<double>(passes.size()), shares[i], metrics);
-      loss += part;
-      note_not_finite(outcome.not_finite, part, model_.decoder, pass.batch);
-      if (const auto sum = gradient_sum(defects_)) round_gradients(model_.decoder, *sum);
-      outcome.tokens += pass.batch.rows * pass.batch.length;
-    }
-    if (update == 0) outcome.loss = loss;
+    for (const ops::PolicyMetrics& read : updates[u].metrics) add(read, metrics);
     tell_of(metrics, update, row);
     const std::int64_t sampled[] = {sampled_at};
-    row.sampler_age = static_cast<double>(sampler_age(sampled, optimizer_steps_));
-    const SchedulePoint own = {optimizer_steps_, point.lr_multiplier, point.momentum};
-    outcome.grad_norm = apply_gradients(model_.decoder, model_.optimizers, std::nullopt, own, loss,
-                                        model_.observer);
-    ++optimizer_steps_;
+    row.sampler_age = static_cast<double>(sampler_age(sampled, optimizer_steps_ + update));
+    for (const std::string& where : updates[u].not_finite)
+      if (outcome.not_finite.empty()) outcome.not_finite = where;
+    for (const TrainingPass& pass : passes) outcome.tokens += pass.batch.rows * pass.batch.length;
   }
-  ops::read_scalar(device, "train_loss");
-  device.synchronize();
+  outcome.loss = updates.front().loss() / static_cast<double>(samplers_.size());
+  outcome.grad_norm = updates.back().grad_norm;
+  optimizer_steps_ += settings_.updates_per_rollout;
   outcome.time_ns = device.time_ns() - start_ns;
   return outcome;
+}
+
+// Answers to the questions in their order, each from its rank.
+std::vector<Rollout> RlTask::roll_out_all(std::span<const std::size_t> questions,
+                                          std::int64_t step) {
+  if (model_.ranks == nullptr)
+    return roll_out(*samplers_.front(), data_.train, questions, step, rollout_plan());
+  std::vector<std::vector<Rollout>> of_question(questions.size());
+  model_.ranks->run([&](TrainedModel&, Communicator& world) {
+    const auto rank = static_cast<std::size_t>(world.rank()), ranks = samplers_.size();
+    std::vector<std::size_t> own;
+    for (std::size_t q = rank; q < questions.size(); q += ranks) own.push_back(questions[q]);
+    std::vector<Rollout> answers =
+        roll_out(*samplers_[rank], data_.train, own, step, rollout_plan());
+    const std::size_t each = answers.size() / own.size();
+    for (std::size_t i = 0; i < answers.size(); ++i)
+      of_question[rank + i / each * ranks].push_back(std::move(answers[i]));
+    world.device().synchronize();
+  });
+  std::vector<Rollout> all;
+  for (std::vector<Rollout>& answers : of_question)
+    for (Rollout& one : answers) all.push_back(std::move(one));
+  return all;
+}
+
+// The updates of a step, on one rank (world null: on the only one): those passes that are its own.
+void RlTask::train_all(TrainedModel& model, Communicator* world, const SchedulePoint& point,
+                       std::span<TrainingPass> passes, std::span<Update> updates) const {
+  const std::size_t ranks = samplers_.size();
+  const std::size_t each = passes.size() / static_cast<std::size_t>(settings_.examples_per_step);
+  const std::size_t rank = world == nullptr ? 0 : static_cast<std::size_t>(world->rank());
+  std::vector<std::size_t> own;
+  for (std::size_t i = 0; i < passes.size(); ++i)
+    if (i / each % ranks == rank) own.push_back(i);
+  for (const std::size_t i : own) add_log_probs(model, passes[i]);
+  const std::vector<double> shares = shares_of(passes);
+  const auto of_rank = static_cast<double>(ranks);  // an average over ranks takes it back
+  for (std::size_t u = 0; u < updates.size(); ++u) {
+    Update& update = updates[u];
+    for (const std::size_t i : own) {
+      const TrainingPass& pass = passes[i];
+      if (rank == 0) tell_batch(model.observer, pass.batch);
+      model.decoder.begin_pass(static_cast<std::int64_t>(u * passes.size() + i));
+      update.losses[i] = train(model, pass, static_cast<double>(passes.size()) / of_rank,
+                               shares[i] * of_rank, update.metrics[i]);
+      note_not_finite(update.not_finite[rank], update.losses[i], model.decoder, pass.batch);
+      if (const auto sum = gradient_sum(defects_)) round_gradients(model.decoder, *sum);
+    }
+    const SchedulePoint now = {optimizer_steps_ + static_cast<std::int64_t>(u), point.lr_multiplier,
+                               point.momentum};
+    const auto loss = [&] { return update.loss() / of_rank; };
+    const double norm = world == nullptr
+                            ? apply_gradients(model.decoder, model.optimizers, std::nullopt, now,
+                                              loss(), model.observer)
+                            : model_.ranks->update(model, *world, std::nullopt, now, loss);
+    if (rank == 0) update.grad_norm = norm;
+  }
+  ops::read_scalar(model.decoder.device(), "train_loss");
+  model.decoder.device().synchronize();
 }
 
 Result<void> RlTask::validate(StepRow& row) {
@@ -288,7 +378,7 @@ Result<void> RlTask::validate(StepRow& row) {
   RolloutPlan plan = rollout_plan();
   plan.num_samples = plan.samples_a_seed = settings_.eval_samples;
   const std::vector<Rollout> rollouts =
-      roll_out(sampler_, data_.validation, questions, /*step=*/0, plan);
+      roll_out(*samplers_.front(), data_.validation, questions, /*step=*/0, plan);
   double first = 0, any = 0;
   for (std::size_t begin = 0; begin < rollouts.size();
        begin += static_cast<std::size_t>(settings_.eval_samples)) {
@@ -317,11 +407,13 @@ Result<void> check_prompts(const QuestionSet& set, const DecoderConfig& config, 
 
 Result<TrainResult> train_rl(const RlSettings& asked, Device& device, const RlData& data,
                              const ParentCheckpoint& parent, const std::filesystem::path& folder,
-                             const TrainHooks& hooks, const PortDefects& defects) {
+                             const TrainHooks& hooks, const PortDefects& defects,
+                             const std::optional<MeshSettings>& mesh) {
   const RlSettings settings = as_ported(asked, std::ssize(data.train.questions), defects);
   NB_TRY_VOID(passes_per_example(settings));
+  NB_TRY_VOID(check_ranks(mesh, settings.examples_per_step, device.profile(), Shared::kQuestions));
   NB_TRY(const auto model,
-         open_parent(parent, device, data.tokenizer, settings.rates, settings.lora, defects));
+         open_parent(parent, device, data.tokenizer, settings.rates, settings.lora, defects, mesh));
   NB_TRY_VOID(check_prompts(data.train, model->decoder.config(), "training"));
   NB_TRY_VOID(check_prompts(data.validation, model->decoder.config(), "validation"));
   NB_TRY(const ChatTokens tokens, chat_tokens(data.tokenizer));
@@ -330,17 +422,14 @@ Result<TrainResult> train_rl(const RlSettings& asked, Device& device, const RlDa
     return bad_input(fmt::format(
         "{} questions are fewer than the {} of one step; give more or a smaller examples_per_step",
         data.train.questions.size(), settings.examples_per_step));
-  std::unique_ptr<Decoder> reference;
   if (settings.has_reference) {
-    reference = std::make_unique<Decoder>(model->decoder.config(), device);
-    NB_TRY_VOID(load_merged_weights(parent.file, *reference));
+    NB_TRY_VOID(add_reference(parent, *model));
     if (settings.kl_weight == 0 && hooks.on_note)
       hooks.on_note(
           "has_reference: the first weights take memory and time, and change nothing: "
           "kl_weight is 0");
   }
-  RlTask task(settings, steps, tokens.assistant_end, *model, reference.get(), data, hooks.on_note,
-              defects);
+  RlTask task(settings, steps, tokens.assistant_end, *model, data, hooks.on_note, defects);
   RlSettings copy = asked;
   return run_chat_stage(task, *model, parent,
                         {data.train.sha256, data.validation.sha256, data.tokenizer},

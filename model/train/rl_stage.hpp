@@ -19,6 +19,7 @@ struct RlData {
 // reads.
 Result<TrainResult> train_rl(const RlSettings& settings, Device& device, const RlData& data,
                              const ParentCheckpoint& parent, const std::filesystem::path& folder,
-                             const TrainHooks& hooks = {}, const PortDefects& defects = {});
+                             const TrainHooks& hooks = {}, const PortDefects& defects = {},
+                             const std::optional<MeshSettings>& mesh = {});
 
 }  // namespace nb

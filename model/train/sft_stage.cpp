@@ -70,12 +70,15 @@ class SftTask final : public StageTask {
 
 Result<TrainResult> train_sft(const SftSettings& asked, Device& device, const ChatData& data,
                               const ParentCheckpoint& parent, const std::filesystem::path& folder,
-                              const TrainHooks& hooks, const PortDefects& defects) {
-  if (asked.packed) return train_packed_sft(asked, device, data, parent, folder, hooks, defects);
+                              const TrainHooks& hooks, const PortDefects& defects,
+                              const std::optional<MeshSettings>& mesh) {
+  if (asked.packed)
+    return train_packed_sft(asked, device, data, parent, folder, hooks, defects, mesh);
   const SftSettings settings = as_ported(asked, std::ssize(data.train.rendered), defects);
   NB_TRY(const std::int64_t accumulation, accumulation_steps(settings, /*sequence_len=*/0));
+  NB_TRY_VOID(check_ranks(mesh, accumulation, device.profile()));
   NB_TRY(const auto model,
-         open_parent(parent, device, data.tokenizer, settings.rates, settings.lora, defects));
+         open_parent(parent, device, data.tokenizer, settings.rates, settings.lora, defects, mesh));
   NB_TRY_VOID(check_lengths(data.train, model->decoder.config(), "training"));
   NB_TRY_VOID(check_lengths(data.validation, model->decoder.config(), "validation"));
   NB_TRY(const ChatTokens tokens, chat_tokens(data.tokenizer));

@@ -12,6 +12,7 @@ namespace nb {
 // the model reads.
 Result<TrainResult> train_sft(const SftSettings& settings, Device& device, const ChatData& data,
                               const ParentCheckpoint& parent, const std::filesystem::path& folder,
-                              const TrainHooks& hooks = {}, const PortDefects& defects = {});
+                              const TrainHooks& hooks = {}, const PortDefects& defects = {},
+                              const std::optional<MeshSettings>& mesh = {});
 
 }  // namespace nb

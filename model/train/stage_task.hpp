@@ -24,16 +24,18 @@ class DataRanks;
 
 // A model in training. The device outlives it.
 struct TrainedModel {
-  TrainedModel(const DecoderConfig& config, Device& device) : decoder(config, device) {}
+  TrainedModel(const DecoderConfig& config, Device& device);
+  ~TrainedModel();
   Decoder decoder;
   std::vector<std::unique_ptr<Optimizer>> optimizers;
   AdamWDenominator adamw_denominator = AdamWDenominator::kScaledStep;  // of these
   // Another model that is trained with it and ought to have the same weights; null: none. One of
   // the optimizers owns it.
   Replica* replica = nullptr;
-  // The cards that train copies of it, this one among them; null: one card. The stage owns them.
-  DataRanks* ranks = nullptr;
   const StageObserver* observer = nullptr;  // null: none. Outlives the training
+  std::unique_ptr<Decoder> reference;       // the weights a stage began with; null: not kept
+  // The cards that train copies of it, this one among them; null: one card.
+  std::unique_ptr<DataRanks> ranks;
 };
 
 class StageTask {

@@ -28,11 +28,37 @@ TEST(Ranks, CardsShareAStepWithTheBitsOfOneThatAccumulates) {
   EXPECT_NE(record("h100_dp8").subject.at("weights"), on_gpu.subject.at("weights"));
 }
 
+// Every stage that trains has the cards of its device; what is evaluated stands on one of them.
+TEST(Ranks, ShareTheStepsOfAllStages) {
+  const Bench bench;
+  const auto ran = bench.run(
+      "tests/e2e/stages.json",
+      {"--set",
+       R"(/devices=["ascend_910b3",{"profile":"ascend_910b3","name":"two","mesh":{"dp":2}}])"});
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  for (const char* stage : {"base", "mid", "sft", "rl"}) {
+    SCOPED_TRACE(stage);
+    const auto alone = read_record(bench.node(std::string("train-") + stage + "-ascend_910b3-s1"));
+    const auto two = read_record(bench.node(std::string("train-") + stage + "-two-s1"));
+    ASSERT_TRUE(alone && two);
+    EXPECT_EQ(two->subject.at("weights"), alone->subject.at("weights"));
+    EXPECT_NE(two->node_key, alone->node_key);
+    EXPECT_EQ(find_metric(*two, "replica_mismatch")->value, 0);
+    EXPECT_GT(find_metric(*two, "link_bytes")->value, 0);
+    EXPECT_EQ(find_metric(*alone, "link_bytes"), nullptr);
+  }
+}
+
 TEST(Ranks, ThatCannotShareAStepAreRefusedBeforeAnyWork) {
   const Bench bench;
   expect_sentence(
       bench.run("suites/ranks.json", {"--set", "/devices/1/mesh/dp=3"}), 64,
       {"suites/ranks.json: /devices/1", "mesh/dp: 3 ranks cannot share the 8 micro-batches"});
+  expect_sentence(bench.run("tests/e2e/stages.json",
+                            {"--set", R"(/devices=[{"profile":"ascend_910b3","mesh":{"dp":2}}])",
+                             "--set", "/stages/rl/examples_per_step=3"}),
+                  64,
+                  {"/devices/0", "/stages/rl", "mesh/dp: 2 ranks cannot share the 3 questions"});
   expect_sentence(bench.run("suites/ranks.json", {"--set", "/devices/1/mesh/tp=2"}), 64,
                   {"/devices/1/mesh", "tp"});
   expect_sentence(bench.run("suites/ranks.json", {"--set", "/devices/1/mesh/dp=0"}), 64,

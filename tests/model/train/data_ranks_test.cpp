@@ -34,7 +34,7 @@ class BaseOnRanks : public testing::Test {
     profile.numerics.reduction_order = order;
     Device device(std::move(profile), ExecutionMode::kExecute, {.ranks = static_cast<int>(ranks)});
     const std::optional<MeshSettings> mesh =
-        ranks > 1 ? std::optional(MeshSettings{ranks}) : std::nullopt;
+        ranks > 1 ? std::optional(MeshSettings{.dp = ranks}) : std::nullopt;
     auto result = train(settings_, device, {train_loader, validation_loader, data_.tokenizer},
                         folder, hooks, {}, mesh);
     link_bytes_ = device.counters().link_bytes;

@@ -80,26 +80,29 @@ class TinyChat {
   Result<TrainResult> mid(const MidSettings& settings, const std::filesystem::path& folder,
                           const TrainHooks& hooks = {}) const {
     return on_device([&](Device& device, const ParentCheckpoint& parent) {
-      return train_mid(settings, device, {train, validation, tokenizer()}, parent, folder, hooks);
+      return train_mid(settings, device, {train, validation, tokenizer()}, parent, folder, hooks,
+                       {}, mesh);
     });
   }
   Result<TrainResult> sft(const SftSettings& settings, const std::filesystem::path& folder,
                           const TrainHooks& hooks = {}) const {
     return on_device([&](Device& device, const ParentCheckpoint& parent) {
-      return train_sft(settings, device, {train, validation, tokenizer()}, parent, folder, hooks);
+      return train_sft(settings, device, {train, validation, tokenizer()}, parent, folder, hooks,
+                       {}, mesh);
     });
   }
   Result<TrainResult> rl(const RlSettings& settings, const std::filesystem::path& folder,
                          const TrainHooks& hooks = {}) const {
     return on_device([&](Device& device, const ParentCheckpoint& parent) {
-      return train_rl(settings, device, {asked, held_out, tokenizer()}, parent, folder, hooks);
+      return train_rl(settings, device, {asked, held_out, tokenizer()}, parent, folder, hooks, {},
+                      mesh);
     });
   }
   Result<TrainResult> dpo(const DpoSettings& settings, const std::filesystem::path& folder,
                           const TrainHooks& hooks = {}) const {
     return on_device([&](Device& device, const ParentCheckpoint& parent) {
       return train_dpo(settings, device, {pairs, held_out_pairs, tokenizer()}, parent, folder,
-                       hooks, defects);
+                       hooks, defects, mesh);
     });
   }
   PreferenceSet pair_set(const std::vector<Preference>& preferences) const {
@@ -114,8 +117,12 @@ class TinyChat {
     NB_TRY(const SafetensorsFile file, SafetensorsFile::open(parent_));
     NB_TRY(DeviceProfile profile, load_profile("ascend_910b3"));
     if (change_profile) change_profile(profile);
-    Device device(std::move(profile), ExecutionMode::kExecute);
-    return train_it(device, ParentCheckpoint{file, "digest of " + parent_.filename().string()});
+    Device device(std::move(profile), ExecutionMode::kExecute,
+                  {.ranks = static_cast<int>(mesh ? mesh->dp : 1)});
+    auto result =
+        train_it(device, ParentCheckpoint{file, "digest of " + parent_.filename().string()});
+    link_bytes = device.counters().link_bytes;
+    return result;
   }
 
   TempDir folder_;
@@ -125,6 +132,8 @@ class TinyChat {
  public:
   std::function<void(DeviceProfile&)> change_profile;
   PortDefects defects;  // of DPO
+  std::optional<MeshSettings> mesh;
+  mutable std::uint64_t link_bytes = 0;  // of the last stage
   ConversationSet train = set(sums(0, 40)), validation = set(sums(3, 8));
   PreferenceSet pairs = pair_set(wrong_sums(0, 40)), held_out_pairs = pair_set(wrong_sums(3, 8));
   QuestionSet asked = questions(sums(0, 12)), held_out = questions(sums(3, 4));
