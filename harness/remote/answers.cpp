@@ -61,6 +61,18 @@ float number(const Json& value) {
                            : std::numeric_limits<float>::quiet_NaN();
 }
 
+// Of all entries, or of a member of each; none where one is no number.
+std::vector<float> all_numbers(const Json& list, const char* member = nullptr) {
+  std::vector<float> numbers;
+  if (!list.is_array()) return numbers;
+  for (const Json& entry : list) {
+    const float value = number(member == nullptr ? entry : at(entry, member));
+    if (std::isnan(value)) return {};
+    numbers.push_back(value);
+  }
+  return numbers;
+}
+
 void set(TokenScore& score, const Json& log_prob) {
   score.log_prob = number(log_prob);
   if (score.log_prob > kFloor) return;
@@ -159,6 +171,9 @@ Result<std::vector<TokenScore>> by_texts(const Json& answer, std::span<const int
   const Json& texts = at(part, "tokens");
   const Json& own = at(part, "token_logprobs");
   const Json& top = at(part, "top_logprobs");
+  // llama.cpp's form, of new tokens only: it does not echo (tools/server @ 050ee92d).
+  if (at(part, "content").is_array())
+    return tl::unexpected<Error>(entries(at(part, "content").size(), tokens.size()));
   if (!texts.is_array() || !own.is_array() || !top.is_array())
     return run_error("no log-probabilities of the prompt");
   // Behind the prompt stands what was generated.
@@ -399,6 +414,8 @@ Result<Generated> parse_generated(const Json& answer) {
     generated.stop_token = stop;
   // Of a chat, and of llama.cpp: a list of tokens, each with a list of likely ones.
   const Json& content = at(part, "content");
+  generated.log_probs = content.is_array() ? all_numbers(content, "logprob")
+                                           : all_numbers(at(part, "token_logprobs"));
   if (content.is_array() && !content.empty() && !generated.tokens) {
     std::vector<int> tokens;
     for (const Json& entry : content)

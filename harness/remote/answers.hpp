@@ -74,6 +74,7 @@ struct Generated {
   std::string finish_reason;        // "stop", "length"; empty: not said
   std::optional<int> stop_token;    // that ended it and is not among the tokens: vLLM's stop_reason
   std::int64_t prompt_tokens = -1;  // as the server counts them; -1: not said
+  std::vector<float> log_probs;     // of the new tokens; empty: not told of each
   // Of the first new token: the likeliest tokens by their texts or "token_id:N", with log-probs.
   std::vector<std::pair<std::string, float>> first_top;
 };

@@ -33,7 +33,8 @@ bool has(const ServerFacts& facts, ScoringMethod method) {
 }
 
 std::string rungs_left(const ServerFacts& facts) {
-  std::string left = "greedy (continuations) and generation (texts)";
+  std::string left =
+      facts.by_chat ? "generation (texts)" : "greedy (continuations) and generation (texts)";
   if (facts.letters != LetterWay::kNone) left = "letters (chat choices), " + left;
   return left;
 }
@@ -61,6 +62,7 @@ Result<std::map<std::string, ScoringMethod>> methods_of(std::span<const Task> ta
                                                         const std::string& wanted) {
   std::map<std::string, ScoringMethod> methods;
   std::vector<std::string> unscored, scored;
+  bool wants_letters = wanted == name(ScoringMethod::kLetters);
   for (const Task& task : tasks) {
     std::optional<ScoringMethod> found;
     const std::vector<ScoringMethod> rungs = rungs_of(task);
@@ -83,15 +85,18 @@ Result<std::map<std::string, ScoringMethod>> methods_of(std::span<const Task> ta
       scored.push_back(task.id);
     } else {
       unscored.push_back(task.id);
+      wants_letters = wants_letters || (wanted == "auto" && task.kind == kLetterTask);
     }
   }
   if (unscored.empty()) return methods;
-  const bool lacks_letters = wanted == name(ScoringMethod::kLetters);
+  std::vector<std::string> lacks;
+  if (wanted != name(ScoringMethod::kLetters))
+    lacks.push_back(
+        fmt::format("gives no log-probabilities of a prompt ({})", facts.why_no_scores));
+  if (wants_letters)
+    lacks.push_back(fmt::format("holds no answer to letters ({})", facts.why_no_letters));
   return run_error(fmt::format(
-      "{} {}: {} cannot be scored; left are {}{}", facts.host,
-      lacks_letters
-          ? fmt::format("holds no answer to letters ({})", facts.why_no_letters)
-          : fmt::format("gives no log-probabilities of a prompt ({})", facts.why_no_scores),
+      "{} {}: {} cannot be scored; left: {}{}", facts.host, fmt::join(lacks, " and "),
       fmt::join(unscored, ", "), rungs_left(facts),
       scored.empty() ? ""
                      : fmt::format(": leave them out and {} can be", fmt::join(scored, ", "))));

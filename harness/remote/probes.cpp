@@ -533,22 +533,39 @@ class Prober {
       const auto tokens =
           generated->tokens ? *generated->tokens : tokenizer_.encode(generated->text);
       noise.flips += tokens == facts_.canary_tokens ? 0 : 1;
+      if (noise.compared == 1) answered_ = generated->log_probs;
+      const std::vector<float>& now = generated->log_probs;
+      if (tokens != facts_.canary_tokens || now.empty() || now.size() != answered_.size())
+        return {};
+      noise.has_log_probs = true;
+      for (std::size_t i = 0; i < now.size(); ++i) see_move(now[i], answered_[i]);
       return {};
     }
     const auto scores = parse_scores(*facts_.dialect, json, prompt_, tokenizer_);
     if (!scores) return run_error(fmt::format("{} answers with {}", who(), scores.error().message));
     if (first_.empty()) first_ = *scores;
+    noise.has_log_probs = true;
     for (std::size_t i = 0; i < scores->size(); ++i) {
-      noise.max_abs_log_prob =
-          std::max(noise.max_abs_log_prob, std::fabs(static_cast<double>((*scores)[i].log_prob) -
-                                                     static_cast<double>(first_[i].log_prob)));
+      see_move((*scores)[i].log_prob, first_[i].log_prob);
       noise.flips += (*scores)[i].top == first_[i].top ? 0 : 1;
     }
     return {};
   }
 
+  void see_move(float now, float first) {
+    double& largest = facts_.noise.max_abs_log_prob;
+    largest = std::max(largest, std::fabs(static_cast<double>(now) - static_cast<double>(first)));
+  }
+
   void say_noise() {
     const ServerNoise& noise = facts_.noise;
+    if (!noise.has_log_probs && noise.flips == 0) {
+      note("P6", "passed",
+           fmt::format("{} greedy answers alone and in a burst are the same; no log-probabilities "
+                       "are told that would show smaller moves",
+                       noise.compared));
+      return;
+    }
     if (noise.is_batch_invariant()) {
       note("P6", "passed",
            fmt::format("{} answers alone and in a burst have the same bits: batch-invariant",
@@ -556,12 +573,13 @@ class Prober {
       return;
     }
     const std::string text =
-        facts_.dialect ? fmt::format(
-                             "log-probabilities move by up to {:.3g} nat between {} answers to one "
-                             "request",
-                             noise.max_abs_log_prob, noise.compared)
-                       : fmt::format("{} of {} greedy answers to one request differ", noise.flips,
-                                     noise.compared);
+        noise.max_abs_log_prob > 0
+            ? fmt::format(
+                  "log-probabilities move by up to {:.3g} nat between {} answers to one "
+                  "request",
+                  noise.max_abs_log_prob, noise.compared)
+            : fmt::format("{} of {} greedy answers to one request differ", noise.flips,
+                          noise.compared);
     note("P6", "warned", text);
     // Both have the variable: docs.vllm.ai, features/batch_invariance; the same of vllm-ascend.
     facts_.notes.push_back(
@@ -578,6 +596,7 @@ class Prober {
   ServerFacts facts_;
   std::vector<int> prompt_;
   std::vector<TokenScore> first_;
+  std::vector<float> answered_;  // log-probabilities of the first answer
 };
 
 }  // namespace
@@ -622,7 +641,7 @@ Result<void> check_canary(Connection& connection, const Wire& wire, const Server
            score_prompt(connection, wire, *facts.dialect, facts.canary, tokenizer));
     now.canary_log_probs.clear();
     for (const TokenScore& score : scores) now.canary_log_probs.push_back(score.log_prob);
-  } else if (facts.noise.is_batch_invariant()) {
+  } else if (facts.noise.flips == 0) {
     Wire::Generation generation;
     generation.max_tokens = kCanaryTokens;
     const RemoteCall call = facts.by_chat ? wire.chat(template_messages(), generation)

@@ -17,7 +17,10 @@ struct ServerNoise {
   double max_abs_log_prob = 0;  // largest difference of a log-probability, nat
   std::int64_t flips = 0;       // likeliest tokens that changed
   std::int64_t compared = 0;    // answers
-  bool is_batch_invariant() const { return compared > 0 && max_abs_log_prob == 0 && flips == 0; }
+  bool has_log_probs = false;   // false: texts or ids alone were compared, which hide small moves
+  bool is_batch_invariant() const {
+    return compared > 0 && has_log_probs && max_abs_log_prob == 0 && flips == 0;
+  }
 };
 
 // How a server takes the choice of a letter.

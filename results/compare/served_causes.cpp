@@ -63,7 +63,7 @@ class Causes {
       const double moves = number_of_member(server, "/noise/max_abs_log_prob");
       if (moves > 0) return fmt::format("up to {:.2g} nat", moves);
       const std::string flips = text_of_member(server, "/noise/flips");
-      return flips.empty() ? "" : fmt::format("{} answers differ", flips);
+      return flips.empty() || flips == "0" ? "" : fmt::format("{} answers differ", flips);
     };
     const std::string left = noise(a_), right = noise(b_);
     add("numerics", "/server/noise", left, right, message("cause.noise", left, right));

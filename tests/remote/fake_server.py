@@ -26,8 +26,10 @@ PERSONAS = {
     "npubench": "the same, as our own server is called",
     "vllm_old_echo": "log-probabilities of prompts by echo only",
     "sglang": "log-probabilities of prompts by POST /generate only",
-    "llamacpp_refuse": "as llama.cpp of 2026-06: echo is refused with status 500, /tokenize wants \"content\", ids stand beside log-probabilities",
-    "llamacpp_silent": "echo is ignored: one entry, whatever the prompt",
+    "llamacpp": "as llama.cpp @ 050ee92d (2026-06): echo is ignored, /tokenize wants \"content\", ids stand beside log-probabilities, "
+                "which move by what its prompt cache held",
+    "llamacpp_refuse": "the same, but echo is refused with status 500, as its builds did in 2025 (ggml-org/llama.cpp#12591)",
+    "llamacpp_silent": "echo is ignored: one entry in OpenAI's first form, whatever the prompt; no ids, no /tokenize",
     "mindie": "no ids as prompts, nothing of prompts",
     "bos_twice": "puts a second <|bos|> in front of ids",
     "other_tokenizer": "every id is one more than ours",
@@ -60,6 +62,7 @@ PERSONAS = {
     "template_proxy": "stands before the server of port N and changes every conversation, as another template would",
 }
 
+LLAMACPP = ("llamacpp", "llamacpp_refuse")
 persona, _, argument = sys.argv[1].partition(":")
 assert persona in PERSONAS, persona
 limit = int(argument or 0)
@@ -115,9 +118,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.page(200)
         if persona == "template_proxy":
             return self.forward()
-        if self.path == "/props" and persona == "llamacpp_refuse":
+        if self.path == "/props" and persona in LLAMACPP:
             return self.answer({"build_info": "b1-toy", "total_slots": 4})
-        if self.path == "/version" and persona == "llamacpp_refuse":
+        if self.path == "/version" and persona in LLAMACPP:
             return self.error(404, "File Not Found")
         if self.path == "/version":
             return self.answer({"version": "0.9.1"}) if persona != "sglang" else self.error(404, "no such path")
@@ -125,11 +128,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.error(404, "Not Found")
         if persona == "needs_key" and self.headers.get("Authorization") != "Bearer secret-key":
             return self.error(401, "wrong key secret-key-of-yours")
-        owner = {"sglang": "sglang", "llamacpp_refuse": "llamacpp", "llamacpp_silent": "llamacpp", "mindie": "MindIE",
+        owner = {"sglang": "sglang", "llamacpp": "llamacpp", "llamacpp_refuse": "llamacpp", "llamacpp_silent": "llamacpp", "mindie": "MindIE",
                  "npubench": "npubench"}.get(persona, "vllm")
         name = "toy" if persona != "other_name" or number < limit else "toy-2"
         model = {"id": name, "object": "model", "owned_by": owner, "max_model_len": 1024}
-        if persona == "llamacpp_refuse":
+        if persona in LLAMACPP:
             model["meta"] = {"n_ctx": model.pop("max_model_len"), "n_vocab": VOCABULARY}
         if persona == "no_context":
             del model["max_model_len"]
@@ -166,7 +169,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def tokenize(self, body):
         if persona in ("mindie", "llamacpp_silent"):
             return self.error(404, "Not Found")
-        if persona == "llamacpp_refuse":
+        if persona in LLAMACPP:
             return self.answer({"tokens": list(body.get("content", "").encode())})
         ids = self.rendered(body["messages"]) if "messages" in body else list(body["prompt"].encode())
         if body.get("add_special_tokens") and "messages" not in body:
@@ -244,7 +247,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         table = tables[1 if persona == "other_model" and number >= limit else 0]
         temperature = body.get("temperature", 1)
         new = []
-        allowed = body.get("allowed_token_ids") if persona not in ("llamacpp_refuse", "llamacpp_silent") else None
+        allowed = body.get("allowed_token_ids") if persona not in (*LLAMACPP, "llamacpp_silent") else None
         allowed = allowed or [int(i) for i in body.get("logit_bias", {})] or range(VOCABULARY)
         last = prompt[-1]
         reason = "length"
@@ -259,19 +262,20 @@ class Handler(http.server.BaseHTTPRequestHandler):
             choice["token_ids"] = new
         noise = (bits(request) - 0.5) * 0.02 if persona == "noisy" else 0
         score = lambda before, v: self.number(table[before][v], v, temperature) - noise
-        if body.get("prompt_logprobs") and persona not in ("vllm_old_echo", "sglang", "llamacpp_refuse", "llamacpp_silent"):
+        if body.get("prompt_logprobs") and persona not in ("vllm_old_echo", "sglang", *LLAMACPP, "llamacpp_silent"):
             choice["prompt_logprobs"] = [None] + [
                 {str(v): {"logprob": score(a, v), "rank": 1, "decoded_token": text_of([v])}
                  for v in (b, max(range(VOCABULARY), key=lambda v: (table[a][v], -v)))}
                 for a, b in zip(prompt, prompt[1:])]
         if body.get("echo") and persona == "llamacpp_refuse":
             return self.error(500, "Only no echo is supported")
-        if body.get("logprobs") is not None and persona == "llamacpp_refuse":
+        if body.get("logprobs") is not None and persona in LLAMACPP:
             content = []
+            cache = request % 2 * 1e-7 if persona == "llamacpp" else 0
             for b, i in zip(prompt[-1:] + new[:-1], new):
                 likely = sorted(range(VOCABULARY), key=lambda v: (-table[b][v], v))[:body["logprobs"]]
-                content.append({"id": i, "token": text_of([i]), "logprob": table[b][i], "top_logprobs": [
-                    {"id": v, "token": text_of([v]), "logprob": table[b][v]} for v in likely]})
+                content.append({"id": i, "token": text_of([i]), "logprob": table[b][i] - cache, "top_logprobs": [
+                    {"id": v, "token": text_of([v]), "logprob": table[b][v] - cache} for v in likely]})
             choice["logprobs"] = {"content": content}
         elif body.get("logprobs") is not None:
             echoed = prompt if body.get("echo") and not persona.startswith("llamacpp") and persona != "sglang" else []

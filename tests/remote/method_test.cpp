@@ -47,6 +47,22 @@ TEST(Method, WithoutPromptLogProbsChoicesAreRefusedAndTheRestIsNamed) {
     EXPECT_NE(methods.error().message.find(part), std::string::npos) << methods.error().message;
 }
 
+// Only the missing log-probabilities were named, and greedy where a chat has none.
+TEST(Method, ARefusalOfLettersSaysWhyThereAreNone) {
+  ServerFacts facts = no_scores();
+  facts.letters = LetterWay::kNone;
+  facts.why_no_letters = "letters are no single tokens";
+  facts.by_chat = true;
+  const auto methods = methods_of(tasks({"chat_arc_easy"}), facts, "auto");
+  ASSERT_FALSE(methods.has_value());
+  EXPECT_NE(methods.error().message.find(
+                "1 entry of prompt log-probabilities for 12 tokens) and holds no answer to letters "
+                "(letters are no single tokens): chat_arc_easy cannot be scored; left: "
+                "generation (texts)"),
+            std::string::npos)
+      << methods.error().message;
+}
+
 TEST(Method, LowerRungsScoreWhatTheyCan) {
   std::vector<Task> others;
   for (const Task& task : tasks())

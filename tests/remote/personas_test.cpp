@@ -169,6 +169,10 @@ TEST_F(Personas, ServersWithoutPromptLogProbsAreRefusedForChoices) {
   expect_refusal("llamacpp_refuse", 4,
                  {"gives no log-probabilities of a prompt", "echo: refused with status 500",
                   "own/pick cannot be scored", "own/go_on can be"});
+  expect_refusal("llamacpp", 4,
+                 {"prompt_logprobs: no \"prompt_logprobs\"; echo: 1 entry of prompt "
+                  "log-probabilities for",
+                  "own/pick cannot be scored", "own/go_on can be"});
   expect_refusal("llamacpp_silent", 4,
                  {"echo: 1 entry of prompt log-probabilities for", "own/pick cannot be scored"});
   expect_refusal("processed_logprobs", 4,
@@ -193,6 +197,34 @@ TEST_F(Personas, LlamaCppRefusesEchoWithStatus500AndTellsIdsBesideLogProbabiliti
   EXPECT_EQ(record.environment->at("server").at("version"), "b1-toy");
   EXPECT_EQ(items_of("llama"), items_of("vllm"));
   EXPECT_EQ(compared("llama", "vllm").change("/server/engine"), "llamacpp b1-toy → vllm 0.9.1");
+}
+
+// Equal tokens were taken for equal bits: llama.cpp's log-probabilities move in the seventh digit.
+TEST_F(Personas, EqualGreedyAnswersAreNotTakenForEqualBits) {
+  NB_NEEDS_DATA();
+  const FakeServer llama("llamacpp"), steady("llamacpp_refuse"), texts("vllm");
+  const std::vector<std::string> chat = {
+      "--task",           "gsm8k",  "--max-per-task", "2",
+      "--chat",           "server", "--data-dir",     data_dir().string(),
+      "--max-new-tokens", "8"};
+  const auto noise_of = [&](const FakeServer& server, const std::string& name,
+                            const std::vector<std::string>& tasks) {
+    const auto result = ask(server, tasks, name);
+    EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+    return record_of(name).record.environment->at("server").at("noise");
+  };
+  const Json moved = noise_of(llama, "llama", own({"--task", "own/go_on"}));
+  EXPECT_EQ(moved.at("batch_invariant"), false);
+  EXPECT_EQ(moved.at("flips"), 0);
+  EXPECT_GT(moved.at("max_abs_log_prob"), 0);
+  EXPECT_LT(moved.at("max_abs_log_prob"), 1e-6);
+  const Json same = noise_of(steady, "steady", own({"--task", "own/go_on"}));
+  EXPECT_EQ(same.at("batch_invariant"), true);
+  EXPECT_EQ(items_of("llama"), items_of("steady"));
+  // Texts alone tell nothing so small, and are no difference from one whose bits are equal.
+  EXPECT_EQ(noise_of(texts, "texts", chat).at("batch_invariant"), false);
+  ASSERT_EQ(noise_of(steady, "steady-texts", chat).at("flips"), 0);
+  EXPECT_EQ(compared("texts", "steady-texts").change("/server/noise"), "");
 }
 
 TEST_F(Personas, OtherTokensAreRefused) {
