@@ -66,11 +66,20 @@ double grad_norm(Device& device, std::span<Tensor* const> gradients) {
   return norm;
 }
 
-double norm_of(std::span<Tensor* const> gradients) {
+double grad_squares(Device& device, std::span<Tensor* const> gradients) {
+  double sum = 0;
+  run_by_dtype(device, OpKind::kGradNorm, "grad_norm", gradients,
+               [&] { sum = squares_of(gradients); });
+  return sum;
+}
+
+double squares_of(std::span<Tensor* const> gradients) {
   double sum = 0;
   for (const Tensor* gradient : gradients) sum += kernels::sum_of_squares(gradient->host());
-  return std::sqrt(sum);
+  return sum;
 }
+
+double norm_of(std::span<Tensor* const> gradients) { return std::sqrt(squares_of(gradients)); }
 
 void grad_scale(Device& device, std::span<Tensor* const> gradients, float factor) {
   run_by_dtype(device, OpKind::kGradScale, "grad_clip", gradients, [&] {
@@ -123,6 +132,29 @@ void adamw(Device& device, Tensor& parameter, const Tensor& gradient, Tensor& m,
        .inputs = {&parameter, &gradient, &m, &v},
        .output = &parameter},
       [&] { kernels::adamw(parameter.host(), gradient.host(), m.host(), v.host(), settings); });
+}
+
+void adamw_slice(Device& device, Tensor& parameter, std::int64_t first, const Tensor& gradient,
+                 Tensor& m, Tensor& v, kernels::AdamWSettings settings, std::string_view label) {
+  NB_CHECK(m.shape() == gradient.shape() && v.shape() == gradient.shape() && first >= 0 &&
+               first + gradient.count() <= parameter.count() && m.dtype() == v.dtype(),
+           "[adamw] {}: p {} from {}, g {}, m {}, v {}", label, parameter.shape().text(), first,
+           gradient.shape().text(), m.shape().text(), v.shape().text());
+  settings.parameter = parameter.dtype();
+  settings.state = m.dtype();
+  settings.eager = device.numerics().pointwise == Pointwise::kEager;
+  Tensor* const whole = device.executes() ? &parameter : nullptr;
+  device.run({.kind = OpKind::kAdamW,
+              .label = label,
+              .count = gradient.count(),
+              .dtype = parameter.dtype(),
+              .inputs = {whole, &gradient, &m, &v},
+              .output = whole},
+             [&] {
+               const auto slice = parameter.host().subspan(
+                   static_cast<std::size_t>(first), static_cast<std::size_t>(gradient.count()));
+               kernels::adamw(slice, gradient.host(), m.host(), v.host(), settings);
+             });
 }
 
 void muon(Device& device, std::span<const MuonMatrix> matrices, double momentum,

@@ -13,8 +13,10 @@ namespace nb::ops {
 // L2 norm over all gradients together, summed in the order given (kernels/reduce.hpp). 0 on a dry
 // device.
 double grad_norm(Device& device, std::span<Tensor* const> gradients);
-// The same number, read by the host alone: the device does nothing.
+double grad_squares(Device& device, std::span<Tensor* const> gradients);  // its square
+// The same numbers, read by the host alone: the device does nothing.
 double norm_of(std::span<Tensor* const> gradients);
+double squares_of(std::span<Tensor* const> gradients);
 // In place; a gradient that is not fp32 is rounded to its dtype. Does nothing on the host for
 // factor 1.
 void grad_scale(Device& device, std::span<Tensor* const> gradients, float factor);
@@ -27,6 +29,11 @@ void grad_round(Device& device, std::span<Tensor* const> gradients, DType dtype)
 // the tensors.
 void adamw(Device& device, Tensor& parameter, const Tensor& gradient, Tensor& m, Tensor& v,
            kernels::AdamWSettings settings, std::string_view label);
+
+// The same for the elements of a tensor from `first` on, as many as the gradient has: a view, which
+// has no memory of its own.
+void adamw_slice(Device& device, Tensor& parameter, std::int64_t first, const Tensor& gradient,
+                 Tensor& m, Tensor& v, kernels::AdamWSettings settings, std::string_view label);
 
 struct MuonMatrix {
   Tensor &parameter, &gradient, &buffer;  // of one shape

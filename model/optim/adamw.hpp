@@ -29,13 +29,19 @@ struct AdamWRules {
   AdamWDenominator denominator = AdamWDenominator::kScaledStep;
 };
 
+inline constexpr std::int64_t kSmallestShared = 1024;  // elements: nanochat's optim.py @ 92d63d4
+// Whether the cards share the tensor's update by rows: not where it has fewer elements than that,
+// and not where its rows do not divide (nanochat stops there). Then every card keeps the whole
+// state and updates all of it.
+bool shares_rows(const Tensor& tensor, int ranks);
+
 class AdamW : public Optimizer {
  public:
-  // Parameters, device and communicator (null: a single card) outlive it. More than one rank: dry
-  // devices only, and the first size of every tensor of 1024 elements or more divisible by the
-  // ranks (NB_CHECK).
+  // Parameters, device and communicator (null: a single card) outlive it.
   AdamW(std::vector<AdamWGroup> groups, const AdamWRules& rules, Device& device,
         Communicator* communicator);
+  void reduce() override;
+  std::vector<OwnGradient> own_gradients() override;
   void step(const SchedulePoint& point) override;
   void allocate_state() override;
   std::vector<NamedState> state() override;
@@ -44,6 +50,12 @@ class AdamW : public Optimizer {
   struct Moments {
     Tensor m, v;
   };
+  struct Reduced {
+    Tensor gradient;  // of the own slice; empty: the whole one, in place
+    std::int64_t end_ns = 0;
+  };
+  void step_slice(std::size_t group, const SchedulePoint& point);
+  kernels::AdamWSettings settings_of(const AdamWGroup& group, const SchedulePoint& point) const;
   void step_one(const AdamWGroup& group, Moments& moments, const SchedulePoint& point);
   void step_sharded(const SchedulePoint& point);
   std::vector<AdamWGroup> groups_;
@@ -51,6 +63,7 @@ class AdamW : public Optimizer {
   Device& device_;
   Communicator* communicator_;
   std::vector<Moments> moments_;  // one a group once allocated
+  std::vector<Reduced> reduced_;  // one a group between reduce() and step()
 };
 
 }  // namespace nb

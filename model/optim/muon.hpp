@@ -16,16 +16,19 @@ namespace nb {
 
 class Muon : public Optimizer {
  public:
-  // Parameters, device and communicator (null: a single card) outlive it. More than one rank: dry
-  // devices only.
+  // Parameters, device and communicator (null: a single card) outlive it.
   Muon(std::vector<Parameter*> parameters, double learning_rate, Device& device,
        Communicator* communicator);
+  void reduce() override;
+  std::vector<OwnGradient> own_gradients() override;
   void step(const SchedulePoint& point) override;
   void allocate_state() override;
   std::vector<NamedState> state() override;
 
  private:
   void update(std::span<const ops::MuonMatrix> matrices, const SchedulePoint& point);
+  struct Block;
+  std::vector<Block> blocks() const;
   void step_sharded(const SchedulePoint& point);
   std::vector<Parameter*> owned() const;  // those whose buffer this rank holds
   std::vector<std::vector<Parameter*>> shape_groups() const;
@@ -33,7 +36,8 @@ class Muon : public Optimizer {
   double learning_rate_;
   Device& device_;
   Communicator* communicator_;
-  std::vector<Tensor> buffers_;  // one an owned parameter once allocated
+  std::vector<Tensor> buffers_;           // one an owned parameter once allocated
+  std::vector<std::int64_t> reduced_ns_;  // one a block between reduce() and step()
 };
 
 }  // namespace nb

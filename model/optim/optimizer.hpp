@@ -21,9 +21,20 @@ struct NamedState {
   Tensor* tensor;
 };
 
+// What a card updates by when its optimizers are shared: a gradient, or its part of one.
+struct OwnGradient {
+  Tensor* gradient;
+  bool is_counted;  // here, of the cards that have it: so that a norm over all cards has each once
+};
+
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
+  // Over several cards: averages the gradients, of which each card gets what it updates by. step()
+  // does it where nobody has since the last one.
+  virtual void reduce() {}
+  // After reduce(). Empty: this card shares no optimizer.
+  virtual std::vector<OwnGradient> own_gradients() { return {}; }
   // Updates every parameter from its gradient; gradients may be used as scratch. NB_CHECK: each has
   // one. Allocates its state at the first call, as torch does. Throws OutOfMemory.
   virtual void step(const SchedulePoint& point) = 0;

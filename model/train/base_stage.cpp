@@ -113,13 +113,12 @@ Result<TrainResult> train(const TrainSettings& asked, Device& device, const Trai
                                   settings.matrix_lr, settings.weight_decay};
     const auto prepare = [&](TrainedModel& one) {
       one.adamw_denominator = denominator;
-      one.optimizers =
-          make_optimizers(one.decoder, rates, nullptr, optimizer_rules(defects, denominator));
+      one.optimizers = make_optimizers(one.decoder, rates, one.shared.get(),
+                                       optimizer_rules(defects, denominator));
       one.decoder.set_recompute(settings.recompute.value_or(false));
     };
-    prepare(model);
+    prepare_ranks(mesh, model, prepare);
     add_replica(model, rates, settings, defects);
-    add_ranks(mesh, model, prepare);
     if (model.ranks != nullptr && model.replica != nullptr)
       return bad_input(fmt::format("mesh: {} trains two replicas on one card; leave one of the two",
                                    info(PortDefect::kUnsyncedEmbeddingGradients).name));

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <utility>
@@ -10,7 +12,9 @@
 #include "harness/base/check.hpp"
 #include "model/collectives/world.hpp"
 #include "model/data/batch_hash.hpp"
+#include "model/ops/optimizer_ops.hpp"
 #include "model/ops/transfer.hpp"
+#include "model/optim/adamw.hpp"
 #include "model/optim/groups.hpp"
 #include "model/train/not_finite.hpp"
 
@@ -31,7 +35,12 @@ FieldList MeshSettings::fields() {
   return {{"dp",
            "data-parallel ranks: cards that each train a copy on their share of a step",
            &dp,
-           {.min = 1}}};
+           {.min = 1}},
+          {"zero",
+           "1: the ranks share the optimizers' state (ZeRO-1, nanochat's distributed AdamW and "
+           "Muon); absent: each has all of it",
+           &zero,
+           {.min = 1, .max = 1, .omits_absent = true}}};
 }
 
 Result<void> check_ranks(const std::optional<MeshSettings>& mesh, std::int64_t parts,
@@ -60,6 +69,8 @@ struct DataRanks::Rank {
                {.index = index, .ranks = ranks, .trace_steps = 0}),
         model(first.decoder.config(), device) {
     model.adamw_denominator = first.adamw_denominator;
+    if (first.shared != nullptr)
+      model.shared = std::make_unique<LentCommunicator>(device, index, ranks);
   }
   Device device;
   TrainedModel model;
@@ -72,6 +83,7 @@ DataRanks::DataRanks(TrainedModel& first, const MeshSettings& mesh,
     others_.push_back(std::make_unique<Rank>(first, r, static_cast<int>(mesh.dp)));
     prepare(others_.back()->model);
   }
+  if (first.shared != nullptr) shared_state_ = std::make_unique<SharedState>(models());
 }
 DataRanks::~DataRanks() = default;
 
@@ -94,6 +106,7 @@ void DataRanks::share() {
   for (const auto& rank : others_) {
     copy_weights(first_.decoder, rank->model.decoder);
     if (first_.reference != nullptr) copy_weights(*first_.reference, *rank->model.reference);
+    if (shared_state_ != nullptr) continue;
     for (std::size_t o = 0; o < first_.optimizers.size(); ++o) {
       const std::vector<NamedState> states = first_.optimizers[o]->state();
       if (states.empty()) continue;  // before the first step
@@ -102,13 +115,17 @@ void DataRanks::share() {
       for (std::size_t i = 0; i < states.size(); ++i) copy(*states[i].tensor, *own[i].tensor);
     }
   }
+  if (shared_state_ != nullptr) shared_state_->scatter();
 }
 
 void DataRanks::begin(std::int64_t step) {
   Device& device = first_.decoder.device();
   device.synchronize();
   for (const auto& rank : others_) {
-    const Result<void> restored = rank->device.restore(device.state());
+    // Of ranks that hold other tensors the clock alone is the same.
+    Json state = shared_state_ == nullptr ? device.state() : rank->device.state();
+    if (shared_state_ != nullptr) state["clock"] = device.state().at("clock");
+    const Result<void> restored = rank->device.restore(state);
     NB_CHECK(restored.has_value(), "[data_ranks] {}", restored.error().message);
     rank->model.decoder.begin_step(step);
   }
@@ -121,18 +138,88 @@ void DataRanks::run(const std::function<void(TrainedModel&, Communicator&)>& bod
   const Use use = devices.front()->use();
   const Result<void> done = World(devices).run([&](Communicator& world) {
     const UseScope scope(world.device(), use);
-    body(*all[static_cast<std::size_t>(world.rank())], world);
+    TrainedModel& model = *all[static_cast<std::size_t>(world.rank())];
+    if (model.shared != nullptr) model.shared->lend(&world);
+    body(model, world);
+    if (model.shared != nullptr) model.shared->lend(nullptr);
   });
   if (!done) throw std::runtime_error(done.error().message);
 }
 
 double DataRanks::update(TrainedModel& model, Communicator& world, std::optional<double> grad_clip,
                          const SchedulePoint& point, const std::function<double()>& loss) const {
+  if (model.shared != nullptr) return update_shares(model, world, grad_clip, point, loss);
   for (Parameter* p : model.decoder.trained_parameters())
     world.all_reduce(CollectiveBuffer(p->grad), Reduce::kAverage, p->name);
   const bool is_first = world.rank() == 0;
   return apply_gradients(model.decoder, model.optimizers, grad_clip, point, is_first ? loss() : 0,
                          is_first ? first_.observer : nullptr);
+}
+
+// The ranks' squares go as three fp32 numbers each, which hold all bits of a double.
+double DataRanks::update_shares(TrainedModel& model, Communicator& world,
+                                std::optional<double> grad_clip, const SchedulePoint& point,
+                                const std::function<double()>& loss) const {
+  std::vector<Tensor*> own, counted;
+  for (const auto& optimizer : model.optimizers) {
+    optimizer->reduce();
+    for (const OwnGradient& one : optimizer->own_gradients()) {
+      own.push_back(one.gradient);
+      if (one.is_counted) counted.push_back(one.gradient);
+    }
+  }
+  double rest = grad_clip ? ops::grad_squares(world.device(), counted) : ops::squares_of(counted);
+  std::array<float, 3> mine{};
+  for (float& part : mine) {
+    part = static_cast<float>(rest);
+    rest -= static_cast<double>(part);
+  }
+  std::vector<float> all(mine.size() * static_cast<std::size_t>(world.size()));
+  world.all_gather({mine, DType::kFp32}, {all, DType::kFp32}, "grad_norm");
+  double squares = 0;
+  for (std::size_t at = 0; at < all.size(); at += mine.size())
+    squares += static_cast<double>(all[at]) + static_cast<double>(all[at + 1]) +
+               static_cast<double>(all[at + 2]);
+  const double norm = std::sqrt(squares);
+  if (grad_clip && *grad_clip > 0) {
+    const double factor = *grad_clip / (norm + 1e-6);
+    ops::grad_scale(world.device(), own, factor < 1 ? static_cast<float>(factor) : 1.0F);
+  }
+  const bool is_first = world.rank() == 0;
+  finish_update(model.decoder, model.optimizers, norm, point, is_first ? loss() : 0,
+                is_first ? first_.observer : nullptr);
+  return norm;
+}
+
+Json DataRanks::devices() const {
+  if (shared_state_ == nullptr) return nullptr;
+  Json all = Json::array();
+  for (const auto& rank : others_) all.push_back(rank->device.state());
+  return all;
+}
+
+Result<void> DataRanks::restore(const Json& devices) {
+  if (shared_state_ == nullptr) return {};
+  if (!devices.is_array() || devices.size() != others_.size())
+    return bad_input("device state: it is not of this many ranks");
+  for (std::size_t i = 0; i < others_.size(); ++i)
+    NB_TRY_VOID(others_[i]->device.restore(devices[i]));
+  return {};
+}
+
+std::string DataRanks::unshared() const {
+  if (shared_state_ == nullptr) return "";
+  std::vector<std::string> names;
+  const auto ranks = static_cast<int>(size());
+  for (const Parameter* p : first_.decoder.trained_parameters())
+    if (p->role != ParameterRole::kMatrix && p->value.count() >= kSmallestShared &&
+        !shares_rows(p->value, ranks))
+      names.push_back(fmt::format("{} ({} rows)", p->name, p->value.shape()[0]));
+  if (names.empty()) return "";
+  return fmt::format(
+      "mesh/zero: {} ranks cannot share the rows of {}: each keeps the whole optimizer state and "
+      "updates all of it, where nanochat stops",
+      ranks, fmt::join(names, ", "));
 }
 
 StepOutcome DataRanks::step(const StepPlan& plan, const SchedulePoint& point,
@@ -202,13 +289,25 @@ std::vector<std::string> DataRanks::differing() const {
 TrainedModel::TrainedModel(const DecoderConfig& config, Device& device) : decoder(config, device) {}
 TrainedModel::~TrainedModel() = default;
 
-void add_ranks(const std::optional<MeshSettings>& mesh, TrainedModel& model,
-               const std::function<void(TrainedModel&)>& prepare) {
-  if (mesh && mesh->dp > 1) model.ranks = std::make_unique<DataRanks>(model, *mesh, prepare);
+void prepare_ranks(const std::optional<MeshSettings>& mesh, TrainedModel& model,
+                   const std::function<void(TrainedModel&)>& prepare) {
+  const std::int64_t ranks = mesh ? mesh->dp : 1;
+  if (ranks > 1 && mesh->zero)
+    model.shared =
+        std::make_unique<LentCommunicator>(model.decoder.device(), 0, static_cast<int>(ranks));
+  prepare(model);
+  if (ranks > 1) model.ranks = std::make_unique<DataRanks>(model, *mesh, prepare);
+}
+
+OptimizerList whole_optimizers(const TrainedModel& model) {
+  if (model.ranks == nullptr || model.ranks->shared_state() == nullptr) return model.optimizers;
+  return model.ranks->shared_state()->whole();
 }
 
 void add_mesh(const TrainedModel& model, Json& identity) {
-  if (model.ranks != nullptr) identity["mesh"] = {{"dp", model.ranks->size()}};
+  if (model.ranks == nullptr) return;
+  identity["mesh"] = {{"dp", model.ranks->size()}};
+  if (model.ranks->mesh().zero) identity["mesh"]["zero"] = *model.ranks->mesh().zero;
 }
 
 std::vector<TrainedModel*> models_of(TrainedModel& model) {

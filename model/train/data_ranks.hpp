@@ -3,6 +3,13 @@
 // gradients are averaged by all-reduces, one a parameter, in its dtype and the profile's order, and
 // every rank makes the same update. With one micro-batch a rank, summed in the order of ranks (or p
 // is 2), and p a power of two, all bits are those of one card that accumulates.
+//
+// ZeRO-1 (mesh/zero): gradients are reduce-scattered, each rank updates its part of the weights by
+// its part of the optimizers' state, and the weights are gathered (optim/adamw.hpp, muon.hpp). The
+// norm is of the ranks' squares, added in fp64 in their order: the last bits of a limit may be
+// others than of one sum, whose chunks (kernels/reduce.hpp) begin elsewhere. Else all bits are
+// those of the all-reduces: AdamW's in any order of a sum, Muon's where that is the order of ranks
+// or p is 2, since a ring begins elsewhere in a whole matrix than in a piece of each.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +20,12 @@
 #include <vector>
 
 #include "harness/base/json_io.hpp"
+#include "harness/base/result.hpp"
 #include "model/collectives/communicator.hpp"
+#include "model/collectives/lent.hpp"
 #include "model/device/device.hpp"
 #include "model/train/mesh_settings.hpp"
+#include "model/train/shared_state.hpp"
 #include "model/train/stage_task.hpp"
 #include "model/train/step.hpp"
 
@@ -51,24 +61,40 @@ class DataRanks {
   void begin(std::int64_t step);
   // body on every rank, each in a thread. Throws what the first of them throws.
   void run(const std::function<void(TrainedModel&, Communicator&)>& body);
-  // On a rank, in run(): gradients are averaged, then apply_gradients(). loss() is asked on rank 0,
-  // when all ranks have made their passes.
+  // On a rank, in run(): gradients are averaged, clipped and applied; the norm before clipping, as
+  // apply_gradients(). loss() is asked on rank 0, when all ranks have made their passes. ZeRO-1: an
+  // observer sees gradients before they are averaged.
   double update(TrainedModel& model, Communicator& world, std::optional<double> grad_clip,
                 const SchedulePoint& point, const std::function<double()>& loss) const;
+
+  // Where rank 0's optimizers are not the whole: what a checkpoint is written from and read into,
+  // before share(). Null: they are.
+  SharedState* shared_state() const { return shared_state_.get(); }
+  // The other ranks' clocks and memory, where they are not rank 0's (ZeRO-1); else null.
+  Json devices() const;
+  Result<void> restore(const Json& devices);
+  // What a user should know of weights that the ranks cannot share; empty: they share all.
+  std::string unshared() const;
 
   // Parameters whose values are not the same on all ranks.
   std::vector<std::string> differing() const;
 
  private:
   struct Rank;
+  double update_shares(TrainedModel& model, Communicator& world, std::optional<double> grad_clip,
+                       const SchedulePoint& point, const std::function<double()>& loss) const;
   TrainedModel& first_;
   MeshSettings mesh_;
   std::vector<std::unique_ptr<Rank>> others_;
+  std::unique_ptr<SharedState> shared_state_;
 };
 
-// Gives the model the other ranks of a mesh of more than one.
-void add_ranks(const std::optional<MeshSettings>& mesh, TrainedModel& model,
-               const std::function<void(TrainedModel&)>& prepare);
+// prepare() of the model: its adapters, its optimizers, with model.shared. And the other ranks of a
+// mesh of more than one.
+void prepare_ranks(const std::optional<MeshSettings>& mesh, TrainedModel& model,
+                   const std::function<void(TrainedModel&)>& prepare);
+// What a checkpoint is written from and read into, whole.
+OptimizerList whole_optimizers(const TrainedModel& model);
 // What a resumed run must share of its mesh; nothing of one card.
 void add_mesh(const TrainedModel& model, Json& identity);
 std::vector<TrainedModel*> models_of(TrainedModel& model);  // one a rank

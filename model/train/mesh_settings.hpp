@@ -13,6 +13,9 @@ namespace nb {
 // How a device entry of a suite lays out its cards.
 struct MeshSettings {
   std::int64_t dp = 1;  // data-parallel ranks
+  // 1: each holds a part of the optimizers' state and updates a part of the weights (ZeRO-1, as
+  // nanochat's DistAdamW and DistMuon); absent: all hold and update everything.
+  std::optional<std::int64_t> zero = {};
   FieldList fields();
 };
 

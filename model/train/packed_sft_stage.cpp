@@ -129,7 +129,7 @@ Result<TrainResult> train_packed_sft(const SftSettings& asked, Device& device, c
                     data.train.rendered.size(), settings.device_batch_size, length));
   const auto load_moments = [&]() -> Result<void> {
     if (!settings.packed->keeps_optimizer) return {};
-    return load_optimizers(parent.file, model->optimizers);
+    return load_optimizers(parent.file, whole_optimizers(*model));
   };
   SftSettings copy = asked;
   return run_chat_stage(task, *model, parent,

@@ -21,6 +21,7 @@
 namespace nb {
 
 class DataRanks;
+class LentCommunicator;
 
 // A model in training. The device outlives it.
 struct TrainedModel {
@@ -34,6 +35,8 @@ struct TrainedModel {
   Replica* replica = nullptr;
   const StageObserver* observer = nullptr;  // null: none. Outlives the training
   std::unique_ptr<Decoder> reference;       // the weights a stage began with; null: not kept
+  // What optimizers that are shared with other cards call; null: they are not shared.
+  std::unique_ptr<LentCommunicator> shared;
   // The cards that train copies of it, this one among them; null: one card.
   std::unique_ptr<DataRanks> ranks;
 };

@@ -9,15 +9,20 @@
 
 namespace nb {
 
-double apply_gradients(Decoder& decoder, OptimizerList optimizers, std::optional<double> grad_clip,
-                       const SchedulePoint& point, double loss, const StageObserver* observer) {
-  const double norm = grad_clip ? clip_gradients(decoder, *grad_clip) : gradient_norm(decoder);
-  if (!std::isfinite(norm)) return norm;
+void finish_update(Decoder& decoder, OptimizerList optimizers, double norm,
+                   const SchedulePoint& point, double loss, const StageObserver* observer) {
+  if (!std::isfinite(norm)) return;
   const ObservedUpdate observed = {decoder, point, loss};
   if (observer != nullptr && observer->on_gradients) observer->on_gradients(observed);
   for (const auto& optimizer : optimizers) optimizer->step(point);
   if (observer != nullptr && observer->on_update) observer->on_update(observed);
   decoder.zero_grad();
+}
+
+double apply_gradients(Decoder& decoder, OptimizerList optimizers, std::optional<double> grad_clip,
+                       const SchedulePoint& point, double loss, const StageObserver* observer) {
+  const double norm = grad_clip ? clip_gradients(decoder, *grad_clip) : gradient_norm(decoder);
+  finish_update(decoder, optimizers, norm, point, loss, observer);
   return norm;
 }
 

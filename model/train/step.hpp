@@ -48,6 +48,11 @@ StepOutcome run_step(Decoder& decoder, OptimizerList optimizers, const StepPlan&
                      const SchedulePoint& point, const std::function<Batch()>& next,
                      const StageObserver* observer = nullptr);
 
+// Optimizers, gradients freed; nothing where the norm is not finite. apply_gradients() without
+// clipping.
+void finish_update(Decoder& decoder, OptimizerList optimizers, double norm,
+                   const SchedulePoint& point, double loss, const StageObserver* observer);
+
 // The end of a step, when the gradients are there: clipping, optimizers, gradients freed. Returns
 // the norm before clipping; where that is not finite nothing else is done, so that whoever ends the
 // training can still look at gradients and weights. loss: what the observer is told.

@@ -51,6 +51,8 @@ class Trainer {
  private:
   std::optional<std::int64_t> lacks_before(std::int64_t step,
                                            std::vector<std::string>& unusable) const;
+  Json state() const;
+  Result<void> restore(const Json& state);
   Result<bool> resume();
   void retell() const;
   Result<void> validate(StepRow& row);
@@ -102,6 +104,21 @@ std::optional<std::int64_t> Trainer::lacks_before(std::int64_t step,
   return std::nullopt;
 }
 
+// Where the data stands, and cards that do not stand where the first one does.
+Json Trainer::state() const {
+  if (model_.ranks == nullptr || model_.ranks->shared_state() == nullptr) return task_.state();
+  return {{"data", task_.state()}, {"devices", model_.ranks->devices()}};
+}
+
+Result<void> Trainer::restore(const Json& state) {
+  if (model_.ranks == nullptr || model_.ranks->shared_state() == nullptr)
+    return task_.restore(state);
+  if (!state.is_object() || !state.contains("data") || !state.contains("devices"))
+    return bad_input("/__metadata__/loader: not that of a run on several cards");
+  NB_TRY_VOID(task_.restore(state.at("data")));
+  return model_.ranks->restore(state.at("devices"));
+}
+
 // The newest checkpoint of this run after which nothing is to be made again, if any.
 Result<bool> Trainer::resume() {
   std::vector<std::string> unusable;  // sentences
@@ -119,8 +136,8 @@ Result<bool> Trainer::resume() {
   }
   if (newest) {
     NB_TRY(LoadedRun loaded,
-           load_checkpoint(*newest, model_.decoder, model_.optimizers, task_.stage()));
-    NB_TRY_VOID(task_.restore(*loaded.loader), newest->path());
+           load_checkpoint(*newest, model_.decoder, whole_optimizers(model_), task_.stage()));
+    NB_TRY_VOID(restore(*loaded.loader), newest->path());
     progress_ = std::move(loaded.progress);
     resumed_from_ = progress_.step;
   }
@@ -219,9 +236,11 @@ void Trainer::check_replica(std::int64_t step) {
 Result<void> Trainer::save(bool is_finished) {
   progress_.is_finished = is_finished;
   const std::filesystem::path path = checkpoint_path(folder_, progress_.step);
-  NB_TRY_VOID(
-      save_checkpoint(path, model_.decoder, model_.optimizers, progress_, task_.state(), identity_),
-      fmt::format("checkpoint of step {}", progress_.step));
+  if (model_.ranks != nullptr && model_.ranks->shared_state() != nullptr)
+    model_.ranks->shared_state()->gather();
+  NB_TRY_VOID(save_checkpoint(path, model_.decoder, whole_optimizers(model_), progress_, state(),
+                              identity_),
+              fmt::format("checkpoint of step {}", progress_.step));
   prune_checkpoints(folder_, progress_.step, kKeptCheckpoints, loop_.keep_steps);
   if (hooks_.on_checkpoint) hooks_.on_checkpoint(progress_.step);
   return {};
@@ -236,7 +255,10 @@ Result<TrainResult> Trainer::run(const std::function<Result<void>()>& start) {
     NB_TRY_VOID(start());
   }
   if (progress_.is_finished) return result();
-  if (model_.ranks != nullptr) model_.ranks->share();
+  if (model_.ranks != nullptr) {
+    model_.ranks->share();
+    if (const std::string text = model_.ranks->unshared(); !text.empty()) note(text);
+  }
   model_.observer = hooks_.observer;
   const std::string_view stage = name(task_.stage());
   Progress bar(fmt::format("{} {}", stage == "base" ? "train" : stage, device_.profile().name()),

@@ -34,18 +34,24 @@ TEST(Ranks, ShareTheStepsOfAllStages) {
   const auto ran = bench.run(
       "tests/e2e/stages.json",
       {"--set",
-       R"(/devices=["ascend_910b3",{"profile":"ascend_910b3","name":"two","mesh":{"dp":2}}])"});
+       R"(/devices=["ascend_910b3",{"profile":"ascend_910b3","name":"two","mesh":{"dp":2}},)"
+       R"({"profile":"ascend_910b3","name":"shared","mesh":{"dp":2,"zero":1}}])",
+       "--set", "/stages/base/grad_clip=0"});  // a norm of shares is summed otherwise
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
-  for (const char* stage : {"base", "mid", "sft", "rl"}) {
+  for (const std::string stage : {"base", "mid", "sft", "rl"}) {
     SCOPED_TRACE(stage);
-    const auto alone = read_record(bench.node(std::string("train-") + stage + "-ascend_910b3-s1"));
-    const auto two = read_record(bench.node(std::string("train-") + stage + "-two-s1"));
-    ASSERT_TRUE(alone && two);
-    EXPECT_EQ(two->subject.at("weights"), alone->subject.at("weights"));
-    EXPECT_NE(two->node_key, alone->node_key);
-    EXPECT_EQ(find_metric(*two, "replica_mismatch")->value, 0);
-    EXPECT_GT(find_metric(*two, "link_bytes")->value, 0);
-    EXPECT_EQ(find_metric(*alone, "link_bytes"), nullptr);
+    const auto record = [&](const std::string& device) {
+      return read_record(bench.node("train-" + stage + "-" + device + "-s1")).value_or(Record());
+    };
+    const Record alone = record("ascend_910b3"), two = record("two");
+    for (const Record& several : {two, record("shared")}) {
+      EXPECT_EQ(several.subject.at("weights"), alone.subject.at("weights"));
+      EXPECT_NE(several.node_key, alone.node_key);
+      EXPECT_EQ(find_metric(several, "replica_mismatch")->value, 0);
+      EXPECT_GT(find_metric(several, "link_bytes")->value, 0);
+    }
+    EXPECT_NE(record("shared").node_key, two.node_key);
+    EXPECT_EQ(find_metric(alone, "link_bytes"), nullptr);
   }
 }
 

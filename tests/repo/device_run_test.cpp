@@ -45,7 +45,7 @@ constexpr std::array kSharedHelpers = {
     SharedHelper{"model/host/weight.cpp", "multiply_weight_nt"},
     SharedHelper{"model/host/weight.cpp", "multiply_weight_nn"},
     // A norm that is only told of a step costs the device nothing (optim/groups.hpp).
-    SharedHelper{"model/ops/optimizer_ops.cpp", "norm_of"},
+    SharedHelper{"model/ops/optimizer_ops.cpp", "squares_of"},
 };
 
 bool is_name_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }

@@ -8,6 +8,7 @@
 #include "harness/base/hash.hpp"
 #include "harness/base/progress.hpp"
 #include "model/collectives/cost.hpp"
+#include "model/train/safetensors.hpp"
 #include "tests/model/train/tiny_run.hpp"
 #include "tests/support/temp_dir.hpp"
 
@@ -33,11 +34,14 @@ class BaseOnRanks : public testing::Test {
     NB_TRY(DeviceProfile profile, with_numerics(std::move(machine), policy));
     profile.numerics.reduction_order = order;
     Device device(std::move(profile), ExecutionMode::kExecute, {.ranks = static_cast<int>(ranks)});
-    const std::optional<MeshSettings> mesh =
-        ranks > 1 ? std::optional(MeshSettings{.dp = ranks}) : std::nullopt;
+    std::optional<MeshSettings> mesh;
+    if (ranks > 1) mesh = MeshSettings{.dp = ranks};
+    if (mesh && is_shared_) mesh->zero = 1;
     auto result = train(settings_, device, {train_loader, validation_loader, data_.tokenizer},
                         folder, hooks, {}, mesh);
     link_bytes_ = device.counters().link_bytes;
+    optimizer_bytes_ =
+        device.allocator().peak_by_use()[static_cast<std::size_t>(BlockUse::kOptimizer)];
     return result;
   }
   // Loss, gradient norm, tokens and what was read; not times.
@@ -59,7 +63,8 @@ class BaseOnRanks : public testing::Test {
 
   const test::TinyData data_ = test::tiny_data();
   TrainSettings settings_ = test::tiny_settings();
-  std::uint64_t link_bytes_ = 0;
+  bool is_shared_ = false;  // ZeRO-1
+  std::uint64_t link_bytes_ = 0, optimizer_bytes_ = 0;
 };
 
 TEST_F(BaseOnRanks, AreOneCardThatAccumulatesBitForBit) {
@@ -148,6 +153,116 @@ TEST_F(BaseOnRanks, BytesAreThoseOfTheGradients) {
   const std::int64_t embedding = together->config.vocab_size * together->config.n_embd;
   EXPECT_EQ(link_bytes_, static_cast<std::uint64_t>((together->param_count * 4 - embedding * 2) *
                                                     together->iterations));
+}
+
+// Of five ranks: 265 rows of the tables divide by them, six matrices do not. Of two the tables do
+// not, so that each keeps their state whole.
+class SharedOptimizers : public BaseOnRanks {
+ protected:
+  struct Ran {
+    TrainResult result;
+    std::string weights;
+    std::uint64_t link_bytes, optimizer_bytes;
+  };
+  Ran ran(std::int64_t ranks, bool is_shared, ReductionOrder order = ReductionOrder::kMesh,
+          const std::string& numerics = "ascend_910b3") {
+    settings_.total_batch_tokens = 32 * ranks;
+    is_shared_ = is_shared;
+    const test::TempDir folder;
+    const auto result = run(ranks, folder.path(), order, {}, numerics);
+    EXPECT_TRUE(result) << result.error().message;
+    std::string tensors;  // weights, and the state of the optimizers
+    const auto file = SafetensorsFile::open(result->checkpoint).value();
+    for (const auto& [name, entry] : file.entries())
+      if (!name.starts_with("progress."))
+        tensors += name + std::string(reinterpret_cast<const char*>(entry.bytes.data()),
+                                      entry.bytes.size());
+    return {*result, tensors, link_bytes_, optimizer_bytes_};
+  }
+};
+
+TEST_F(SharedOptimizers, AreThoseOfEveryRankBitForBit) {
+  settings_.grad_clip = 0;
+  for (const std::int64_t ranks : {2, 5}) {
+    SCOPED_TRACE(ranks);
+    const Ran whole = ran(ranks, false), shared = ran(ranks, true);
+    EXPECT_TRUE(shared.weights == whole.weights);
+    EXPECT_EQ(shared.result.replica_mismatch, 0);
+    EXPECT_EQ(worst_loss(shared.result, whole.result), 0);
+    EXPECT_LT(shared.optimizer_bytes, whole.optimizer_bytes);
+  }
+}
+
+// A norm is summed by chunks of 4096 elements, which begin elsewhere in a slice.
+TEST_F(SharedOptimizers, AreLimitedByTheSameNorm) {
+  settings_.grad_clip = 0.1;
+  const Ran whole = ran(5, false, ReductionOrder::kMesh, "cpu_ref"),
+            shared = ran(5, true, ReductionOrder::kMesh, "cpu_ref");
+  const StepRow &first = whole.result.steps[0], &mine = shared.result.steps[0];
+  EXPECT_NEAR(*mine.grad_norm / *first.grad_norm, 1, 1e-7);
+  EXPECT_GT(*first.grad_norm, 0.2);
+  EXPECT_NEAR(*shared.result.steps[1].train_loss / *whole.result.steps[1].train_loss, 1, 1e-5);
+}
+
+// In a ring's order whole matrices are added elsewhere than their pieces, but of two ranks.
+TEST_F(SharedOptimizers, InARingDifferFromFiveRanksOnButNotOfTwo) {
+  EXPECT_TRUE(ran(2, true, ReductionOrder::kRing).weights ==
+              ran(2, false, ReductionOrder::kRing).weights);
+  const Ran whole = ran(5, false, ReductionOrder::kRing),
+            shared = ran(5, true, ReductionOrder::kRing);
+  EXPECT_FALSE(shared.weights == whole.weights);
+  EXPECT_LT(worst_loss(shared.result, whole.result), 1e-3);
+}
+
+// Tables are scattered in the gradient's type and gathered in the weights'; matrices go in blocks
+// of as many as ranks, four of one shape and two of others here; and each rank's squares.
+TEST_F(SharedOptimizers, BytesAndMemoryAreThoseOfTheShares) {
+  const Ran shared = ran(5, true), whole = ran(5, false);
+  const std::uint64_t table = 265 * 64, matrices = 64 * 64 * 5 + 2 * 64 * 256 * 5;
+  const std::uint64_t step = table * (4 + 4) + table * (2 + 2) + matrices * (4 + 4) + 5 * 12;
+  EXPECT_EQ(shared.link_bytes, step * 8);
+  // Moments of both tables, and one buffer of each block on the first rank.
+  const std::uint64_t moments = 2 * table * (4 + 2), own = 64 * 64 * 4 + 2 * 64 * 256 * 4;
+  EXPECT_NEAR(static_cast<double>(shared.optimizer_bytes), static_cast<double>(moments / 5 + own),
+              4096);
+  EXPECT_NEAR(static_cast<double>(whole.optimizer_bytes),
+              static_cast<double>(moments + 4 * 64 * 64 * 4 + 2 * 64 * 256 * 4), 5120);
+}
+
+TEST_F(SharedOptimizers, EveryKillEndsWithTheSameBytes) {
+  settings_.total_batch_tokens = 32 * 5;
+  is_shared_ = true;
+  const test::TempDir whole;
+  const auto undisturbed = run(5, whole.path());
+  ASSERT_TRUE(undisturbed) << undisturbed.error().message;
+  for (const std::int64_t step : {0, 3, 7}) {
+    SCOPED_TRACE(step);
+    const test::TempDir folder;
+    TrainHooks hooks;
+    hooks.on_step = [&](const StepRow& row) {
+      if (row.step == step) throw test::Killed{};
+    };
+    EXPECT_THROW((void)run(5, folder.path(), ReductionOrder::kMesh, hooks), test::Killed);
+    const auto resumed = run(5, folder.path());
+    ASSERT_TRUE(resumed) << resumed.error().message;
+    EXPECT_EQ(*sha256_file(resumed->checkpoint), *sha256_file(undisturbed->checkpoint));
+    EXPECT_EQ(resumed->train_time_ns, undisturbed->train_time_ns);
+    EXPECT_EQ(resumed->peak_allocated_bytes, undisturbed->peak_allocated_bytes);
+  }
+}
+
+TEST_F(SharedOptimizers, SayWhatTheyCannotShare) {
+  std::vector<std::string> notes;
+  TrainHooks hooks;
+  hooks.on_note = [&](const std::string& text) { notes.push_back(text); };
+  is_shared_ = true;
+  const test::TempDir folder;
+  ASSERT_TRUE(run(2, folder.path(), ReductionOrder::kMesh, hooks));
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_EQ(notes[0],
+            "mesh/zero: 2 ranks cannot share the rows of transformer.wte.weight (265 rows), "
+            "lm_head.weight (265 rows): each keeps the whole optimizer state and updates all of "
+            "it, where nanochat stops");
 }
 
 TEST_F(BaseOnRanks, UnevenSharesAreRefused) {
