@@ -99,13 +99,10 @@ void DataRanks::share() {
   const auto copy = [](Tensor& from, Tensor& to) {
     std::ranges::copy(std::as_const(from).host(), to.host().begin());
   };
-  const auto copy_weights = [&](Decoder& mine, Decoder& other) {
-    const std::vector<Parameter*> from = weights_of(mine), to = weights_of(other);
-    for (std::size_t i = 0; i < from.size(); ++i) copy(from[i]->value, to[i]->value);
-  };
   for (const auto& rank : others_) {
-    copy_weights(first_.decoder, rank->model.decoder);
-    if (first_.reference != nullptr) copy_weights(*first_.reference, *rank->model.reference);
+    const std::vector<Parameter*> from = weights_of(first_.decoder),
+                                  to = weights_of(rank->model.decoder);
+    for (std::size_t i = 0; i < from.size(); ++i) copy(from[i]->value, to[i]->value);
     if (shared_state_ != nullptr) continue;
     for (std::size_t o = 0; o < first_.optimizers.size(); ++o) {
       const std::vector<NamedState> states = first_.optimizers[o]->state();

@@ -48,8 +48,8 @@ class DataRanks {
   std::int64_t size() const;
   const MeshSettings& mesh() const { return mesh_; }
   std::vector<TrainedModel*> models() const;  // rank 0 first
-  // Weights, a reference's too, and optimizer state of rank 0 to all, when training starts or goes
-  // on. That costs no simulated time.
+  // Weights and optimizer state of rank 0 to all, when training starts or goes on; references have
+  // theirs (add_reference). That costs no simulated time.
   void share();
 
   // One step on all ranks: begin(), passes, update().

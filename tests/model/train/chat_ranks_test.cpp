@@ -1,5 +1,6 @@
 // MID, SFT, DPO and RL on several cards against one that accumulates, through the stages that a
 // suite runs.
+#include <algorithm>
 #include <functional>
 
 #include "harness/base/hash.hpp"
@@ -119,10 +120,27 @@ class ChatRanks : public test::ChatTest {
     settings.lora->adapter_lr = 0.01;
     return settings;
   }
+  // RL from a model that answers "A" or "B" as often, so that rewards are mixed.
+  void learn_the_coin() {
+    chat_.train = chat_.validation = chat_.set(test::coin(24));
+    SftSettings settings = test::tiny_sft();
+    settings.iterations = 30;
+    settings.rates.init_lr_frac = 1;
+    const auto learned = on(1, sft(settings), coin_folder_.path());
+    ASSERT_TRUE(learned) << learned.error().message;
+    chat_.start_from(learned->checkpoint);
+    chat_.asked = chat_.held_out =
+        chat_.questions({test::coin(1)[0], test::coin(2)[1], test::coin(1)[0], test::coin(2)[1]});
+  }
   static RlSettings one_pass_a_question() {
     RlSettings settings = test::tiny_rl();
-    settings.device_batch_size = settings.num_samples;
+    settings.device_batch_size = settings.num_samples = 8;
+    settings.max_new_tokens = 1;
     return settings;
+  }
+  static bool has_learned(const TrainResult& result) {
+    return std::ranges::any_of(result.steps,
+                               [](const StepRow& row) { return row.grad_norm.value_or(0) > 0; });
   }
   static RlSettings clipped() {
     RlSettings settings = one_pass_a_question();
@@ -132,6 +150,7 @@ class ChatRanks : public test::ChatTest {
     settings.updates_per_rollout = 2;
     return settings;
   }
+  const test::TempDir coin_folder_;
 };
 
 TEST_F(ChatRanks, MidIsOneCardThatAccumulatesBitForBit) {
@@ -151,9 +170,12 @@ TEST_F(ChatRanks, DpoIsOneCardThatAccumulatesBitForBit) {
   expect_one_card_that_accumulates(2, dpo(test::tiny_dpo()));
 }
 TEST_F(ChatRanks, RlIsOneCardThatAccumulatesBitForBit) {
+  learn_the_coin();
+  const test::TempDir folder;
+  const auto result = on(2, rl(one_pass_a_question()), folder.path());
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_TRUE(has_learned(*result));
   expect_one_card_that_accumulates(2, rl(one_pass_a_question()));
-}
-TEST_F(ChatRanks, RlWithAReferenceIsOneCardThatAccumulatesBitForBit) {
   expect_one_card_that_accumulates(2, rl(clipped()));
 }
 
@@ -163,6 +185,7 @@ TEST_F(ChatRanks, EveryKillEndsWithTheSameBytes) {
   expect_same_bytes_after_kills(2, sft(packed()));
   expect_same_bytes_after_kills(2, sft(with_dropout()));
   expect_same_bytes_after_kills(2, dpo(test::tiny_dpo()));
+  learn_the_coin();
   expect_same_bytes_after_kills(2, rl(test::tiny_rl()));
   expect_same_bytes_after_kills(2, rl(clipped()));
 }
