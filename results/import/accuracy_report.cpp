@@ -6,6 +6,7 @@
 #include <charconv>
 #include <set>
 
+#include "harness/base/ascii.hpp"
 #include "harness/base/fs.hpp"
 #include "results/import/lm_eval.hpp"
 #include "results/import/readers.hpp"
@@ -15,13 +16,6 @@ namespace nb {
 namespace {
 
 constexpr std::string_view kPassed = "\xE2\x9C\x85", kFailed = "\xE2\x9D\x8C";  // ✅ ❌
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r'))
-    text.remove_suffix(1);
-  return text;
-}
 
 std::vector<std::string> cells_of(std::string_view line) {
   std::vector<std::string> cells;

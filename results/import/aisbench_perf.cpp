@@ -1,15 +1,14 @@
 // AISBench's performance mode: performances/<model>/<dataset>.csv has statistics over the requests,
-// <dataset>.json beside it what the whole load gave, each by stage ("total"; "stable" while the
-// load was full). Cells carry their unit: "2006.0 ms", "41.6 token/s". AISBench/benchmark @
-// 29c363e: ais_bench/benchmark/calculators/base_perf_metric_calculator.py,
+// <dataset>.json beside it what the whole load gave. AISBench/benchmark @ 29c363e:
+// ais_bench/benchmark/calculators/base_perf_metric_calculator.py,
 // ais_bench/benchmark/summarizers/default_perf.py.
+#include "results/import/aisbench_perf.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "harness/base/csv.hpp"
 #include "results/foreign/lines.hpp"
@@ -18,11 +17,13 @@
 #include "results/messages/sentences.hpp"
 
 namespace nb {
-namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kAisBenchPerf = "AISBench performance";
+namespace aisbench {
+namespace {
+
+constexpr const char* kHarness = "AISBench performance";
 constexpr const char* kWholeLoad = "total";  // the stage of all requests
 
 constexpr auto kLower = std::to_array<std::string_view>({"E2EL", "TTFT", "TPOT", "ITL"});
@@ -39,70 +40,97 @@ Direction direction_of(std::string_view name) {
   return Direction::kNone;
 }
 
-struct CellQuantity {
-  double value = 0;
-  const char* unit = "1";
-};
+// A log and the files that it names, read together, say everything twice.
+void add(ForeignRun& run, const std::string& name, const Quantity& quantity, Direction direction) {
+  const auto same = [&](const Metric& one) {
+    return one.name == name && one.value == quantity.value;
+  };
+  if (std::ranges::none_of(run.metrics, same))
+    add_measurement(run, name, quantity.value, quantity.unit, direction);
+}
 
-// Nothing of "nan ms" and of an empty cell.
-Result<std::optional<CellQuantity>> quantity_of(const Json& cell, const std::string& where) {
-  CellQuantity quantity;
-  const std::string text = text_of(cell);
-  if (text.empty() || text.starts_with("nan")) return std::nullopt;
-  const std::size_t blank = std::min(text.find(' '), text.size());
-  const std::string_view unit = std::string_view(text).substr(std::min(blank + 1, text.size()));
+}  // namespace
+
+Result<std::optional<Quantity>> quantity_of(std::string_view cell, const std::string& where) {
+  Quantity quantity;
+  if (cell.empty() || cell.starts_with("nan")) return std::nullopt;
+  const std::size_t end = std::min(cell.find(' '), cell.size());
+  const std::size_t begin = std::min(cell.find_first_not_of(' ', end), cell.size());
+  const std::string_view unit = cell.substr(begin);
   const auto known =
       std::ranges::find(kUnits, unit, &std::pair<std::string_view, const char*>::first);
-  if (!number_of(cell.is_string() ? Json(text.substr(0, blank)) : cell, quantity.value) ||
-      known == kUnits.end())
+  if (!number_of(Json(cell.substr(0, end)), quantity.value) || known == kUnits.end())
     return bad_input(fmt::format(
         "{}: \"{}\" is no quantity; a number with ms, token/s, req/s or no unit is expected", where,
-        text.substr(0, 40)));
+        cell.substr(0, 40)));
   quantity.unit = known->second;
   return std::optional(quantity);
 }
 
-// The values of one stage by their names in the file.
-using Values = std::map<std::string, CellQuantity>;
-using Stages = std::map<std::string, Values>;
+std::string load_of(const std::string& dataset, const std::string& stage, const Stages& load) {
+  std::string text = dataset;
+  const auto add = [&](const std::string& part) { text += (text.empty() ? "" : ", ") + part; };
+  if (stage != kWholeLoad) add(stage + " stage");
+  const auto values = load.find(stage);
+  if (values == load.end()) return text;
+  for (const auto& [name, word] :
+       {std::pair{"Max Concurrency", "concurrency"}, std::pair{"Total Requests", "requests"}})
+    if (const auto at = values->second.find(name); at != values->second.end())
+      add(fmt::format("{} {}", word, at->second.value));
+  return text;
+}
 
-Result<Stages> load_values(const fs::path& path) {
+ForeignRun& run_of(const fs::path& file, const std::string& model, const std::string& dataset,
+                   const std::string& stage, const Stages& load, ForeignBuilder& builder) {
+  const std::string name = load_of(dataset, stage, load);
+  ForeignRun& run = model.empty() ? builder.file_run(kHarness, "", name, file, file.stem().string())
+                                  : builder.run(kHarness, model, name);
+  if (std::ranges::find(run.files, file) == run.files.end()) run.files.push_back(file);
+  if (!dataset.empty()) builder.say(run, "dataset", dataset);
+  return run;
+}
+
+void add_load(ForeignRun& run, const Values& values, const std::string& where) {
+  for (const auto& [name, quantity] : values)
+    if (name != "Max Concurrency" && name != "Total Requests")
+      add(run, name, quantity, direction_of(name));
+  const auto failed = values.find("Failed Requests");
+  if (failed == values.end() || failed->second.value <= 0) return;
+  const Sentence note =
+      message("import.requests_failed", where, fmt::format("{}", failed->second.value));
+  if (std::ranges::find(run.notes, note) == run.notes.end()) run.notes.push_back(note);
+}
+
+void add_request(ForeignRun& run, const std::string& row, const std::string& column,
+                 const Quantity& quantity) {
+  const bool is_count = column == "N";  // of the requests that it is of
+  add(run, fmt::format("{} {}", row, column), quantity,
+      is_count ? Direction::kNone : direction_of(row));
+}
+
+}  // namespace aisbench
+
+namespace {
+
+Result<aisbench::Stages> load_values(const fs::path& path) {
   NB_TRY(const Json json, read_foreign_json(path));
-  Stages stages;
+  aisbench::Stages stages;
   for (const auto& [name, by_stage] : json.items()) {
     const std::string where = fmt::format("{}: /{}", path.string(), name);
     if (!by_stage.is_object())
       return bad_input(where + ": values by stage are expected: {\"total\": \"0.5 req/s\"}");
     for (const auto& [stage, cell] : by_stage.items()) {
-      NB_TRY(const auto quantity, quantity_of(cell, where + "/" + stage));
+      NB_TRY(const auto quantity, aisbench::quantity_of(text_of(cell), where + "/" + stage));
       if (quantity) stages[stage][name] = *quantity;
     }
   }
   return stages;
 }
 
-// What a load is called: dataset, stage, and how many requests came at once, where the JSON says
-// it.
-std::string load_of(const fs::path& path, const std::string& stage, const Stages& stages) {
-  std::string load = path.stem().string();
-  if (stage != kWholeLoad) load += fmt::format(", {} stage", stage);
-  const auto values = stages.find(stage);
-  if (values == stages.end()) return load;
-  for (const auto& [name, word] :
-       {std::pair{"Max Concurrency", "concurrency"}, std::pair{"Total Requests", "requests"}})
-    if (const auto at = values->second.find(name); at != values->second.end())
-      load += fmt::format(", {} {}", word, at->second.value);
-  return load;
-}
-
-ForeignRun& run_of(const fs::path& path, const std::string& stage, const Stages& stages,
+ForeignRun& run_of(const fs::path& path, const std::string& stage, const aisbench::Stages& load,
                    ForeignBuilder& builder) {
-  const fs::path whole = fs::absolute(path);
-  ForeignRun& run = builder.run(kAisBenchPerf, whole.parent_path().filename().string(),
-                                load_of(path, stage, stages));
-  if (std::ranges::find(run.files, path) == run.files.end()) run.files.push_back(path);
-  builder.say(run, "dataset", path.stem().string());
-  return run;
+  return aisbench::run_of(path, fs::absolute(path).parent_path().filename().string(),
+                          path.stem().string(), stage, load, builder);
 }
 
 }  // namespace
@@ -112,17 +140,9 @@ bool is_aisbench_perf(const FileHead& head) {
 }
 
 Result<void> read_aisbench_perf(const fs::path& path, ForeignBuilder& builder) {
-  NB_TRY(const Stages stages, load_values(path));
-  for (const auto& [stage, values] : stages) {
-    ForeignRun& run = run_of(path, stage, stages, builder);
-    for (const auto& [name, quantity] : values)
-      if (name != "Max Concurrency" && name != "Total Requests")
-        add_measurement(run, name, quantity.value, quantity.unit, direction_of(name));
-    if (const auto failed = values.find("Failed Requests");
-        failed != values.end() && failed->second.value > 0)
-      run.notes.push_back(message("import.requests_failed", path.string(),
-                                  fmt::format("{}", failed->second.value)));
-  }
+  NB_TRY(const aisbench::Stages stages, load_values(path));
+  for (const auto& [stage, values] : stages)
+    aisbench::add_load(run_of(path, stage, stages, builder), values, path.string());
   return {};
 }
 
@@ -134,7 +154,7 @@ bool is_aisbench_perf_requests(const FileHead& head) {
 
 Result<void> read_aisbench_perf_requests(const fs::path& path, ForeignBuilder& builder) {
   NB_TRY(const CsvTable table, read_csv(path));
-  Stages load;
+  aisbench::Stages load;
   std::error_code error;
   const fs::path beside = fs::path(path).replace_extension(".json");
   if (fs::exists(beside, error))
@@ -144,14 +164,11 @@ Result<void> read_aisbench_perf_requests(const fs::path& path, ForeignBuilder& b
     const std::vector<std::string>& cells = table.rows[row];
     ForeignRun& run = run_of(path, cells[1], load, builder);
     for (std::size_t column = 2; column < cells.size(); ++column) {
-      const std::string name = fmt::format("{} {}", cells[0], table.header[column]);
+      const std::string& name = table.header[column];
       NB_TRY(const auto quantity,
-             quantity_of(Json(cells[column]),
-                         fmt::format("{}:{}: {}", path.string(), table.lines[row], name)));
-      const bool is_count = table.header[column] == "N";  // of the requests that it is of
-      if (quantity)
-        add_measurement(run, name, quantity->value, quantity->unit,
-                        is_count ? Direction::kNone : direction_of(cells[0]));
+             aisbench::quantity_of(cells[column], fmt::format("{}:{}: {} {}", path.string(),
+                                                              table.lines[row], cells[0], name)));
+      if (quantity) aisbench::add_request(run, cells[0], name, *quantity);
     }
   }
   return {};

@@ -115,7 +115,7 @@ std::int64_t items_of(const ForeignSeries& series) {
   return series.reported_n / std::max<std::int64_t>(series.repeats, 1);
 }
 
-std::optional<double> mean_of(const ForeignSeries& series) {
+std::optional<double> reported_mean(const ForeignSeries& series) {
   if (series.items.empty()) return series.reported;
   double sum = 0;
   for (const ItemRecord& item : series.items) sum += mark_of(item);
@@ -134,7 +134,7 @@ void add_group(ForeignRun& run, const KnownGroup& group,
   total.primary = subjects.front()->primary;
   double sum = 0;
   for (const ForeignSeries* subject : subjects) {
-    const auto mean = mean_of(*subject);
+    const auto mean = reported_mean(*subject);
     const std::int64_t n = items_of(*subject);
     if (!mean || n == 0) return;
     sum += *mean * static_cast<double>(n);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kListed = 40;  // rows and files in the text; the others are counted
 
-double mean_of(const ForeignSeries& series) {
+double mean_of_items(const ForeignSeries& series) {
   double sum = 0;
   for (const ItemRecord& item : series.items) sum += item.value ? *item.value : (item.ok ? 1 : 0);
   return sum / static_cast<double>(series.items.size());
@@ -110,7 +110,7 @@ std::string explain_text(const ForeignResults& results) {
       rows.push_back(
           {{item_key(series.name),
             series.items.empty() ? "totals" : fmt::format("{}", series.items.size()),
-            series.items.empty() ? "—" : number(mean_of(series)), number(series.reported)},
+            series.items.empty() ? "—" : number(mean_of_items(series)), number(series.reported)},
            series_note(series)});
     }
     if (!rows.empty()) text += narrow_table({"score", "items", "mean", "reported"}, rows);
@@ -149,7 +149,7 @@ Json explain_json(const ForeignResults& results) {
            {"metric", series.name.metric},
            {"primary", series.primary},
            {"items", series.items.size()},
-           {"mean", series.items.empty() ? Json() : Json(mean_of(series))},
+           {"mean", series.items.empty() ? Json() : Json(mean_of_items(series))},
            {"reported", series.reported ? Json(*series.reported) : Json()},
            {"reported_stderr", series.reported_stderr ? Json(*series.reported_stderr) : Json()},
            {"reported_n", series.reported_n},

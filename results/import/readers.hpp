@@ -93,12 +93,14 @@ Result<void> read_evalscope_perf_percentiles(const std::filesystem::path& path,
 bool is_evalscope_perf_table(const FileHead& head);
 Result<void> read_evalscope_perf_table(const std::filesystem::path& path, ForeignBuilder& builder);
 
-// AISBench's performance mode: the whole load, and statistics over its requests.
+// AISBench's performance mode: the whole load, statistics over its requests, both as printed.
 bool is_aisbench_perf(const FileHead& head);
 Result<void> read_aisbench_perf(const std::filesystem::path& path, ForeignBuilder& builder);
 bool is_aisbench_perf_requests(const FileHead& head);
 Result<void> read_aisbench_perf_requests(const std::filesystem::path& path,
                                          ForeignBuilder& builder);
+bool is_aisbench_printed(const FileHead& head);
+Result<void> read_aisbench_printed(const std::filesystem::path& path, ForeignBuilder& builder);
 
 // HELM: marked items, totals, and what lies beside them.
 bool is_helm_instances(const FileHead& head);

@@ -136,6 +136,11 @@ std::vector<CorpusFile> format_corpus() {
       {"AISBench performance, requests", "performances/m/gsm8k.csv",
        "Performance Parameters,Stage,Average,Min,P99,N\r\nE2EL,total,12300.2 ms,12295.9 ms,12305.1 "
        "ms,8\r\nOutputTokens,total,512.0,512.0,512.0,8\r\n"},
+      {"AISBench performance, printed", "perf.log",
+       "INFO Performance Results of task [m/gsm8k]:\n│ Performance Parameters │ Stage │ Average │ "
+       "N │\n"
+       "│ E2EL │ total │ 12300.2 ms │ 8 │\n│ Common Metric │ Stage │ Value │\n"
+       "│ Max Concurrency │ total │ 4 │\n│ Request Throughput │ total │ 0.08 req/s │\n"},
       {"AISBench performance, whole load", "performances/m/gsm8k.json",
        R"({"Benchmark Duration": {"total": "98409.4916 ms"}, "Total Requests": {"total": 8}, "Failed Requests": {"total": 1}, "Concurrency": {"total": 0.9999}, "Max Concurrency": {"total": 1}, "Request Throughput": {"total": "0.0813 req/s"}, "Output Token Throughput": {"total": "41.622 token/s"}})"},
       {"vllm bench serve", "serve.json",

@@ -208,6 +208,74 @@ TEST(AisBenchPerformance, TheLoadAndItsRequestsAreOneRun) {
   EXPECT_EQ(texts_of(run.notes), Lines{folder + "gsm8k.json: 1 requests failed"});
 }
 
+// As it stands at the end of a log: tabulate's fancy grid below the line with the task.
+constexpr const char* kAisPrinted =
+    "[2026-06-01 10:19:48,085] [ais_bench] [INFO] Performance Results of task "
+    "[vllm-api/gsm8k]: \n"
+    "╒════════════════════════╤═════════╤════════════════╤═════════════════╤═════╕\n"
+    "│ Performance Parameters │ Stage   │ Average        │ P99             │  N  │\n"
+    "╞════════════════════════╪═════════╪════════════════╪═════════════════╪═════╡\n"
+    "│ E2EL                   │ total   │ 2754.0929  ms  │ 3303.3894 ms    │  7  │\n"
+    "├────────────────────────┼─────────┼────────────────┼─────────────────┼─────┤\n"
+    "│ InputTokens            │total    │ 1512.5         │ 50 .05 ms       │  7  │\n"
+    "╘════════════════════════╧═════════╧════════════════╧═════════════════╧═════╛\n"
+    "╒══════════════════════════╤═════════╤══════════════════╕\n"
+    "│ Common Metric            │ Stage   │ Value            │\n"
+    "╞══════════════════════════╪═════════╪══════════════════╡\n"
+    "│ Benchmark Duration       │ total   │ 38039.9928 ms    │\n"
+    "│ Total Requests           │ total   │ 8                │\n"
+    "│ Failed Requests          │ total   │ 1                │\n"
+    "│ Max Concurrency          │ total   │ 4                │\n"
+    "│ Request Throughput       │ total   │ 0.184 req/s      │\n"
+    "╘══════════════════════════╧═════════╧══════════════════╛\n"
+    "[2026-06-01 10:19:48,091] [ais_bench] [INFO] Performance Result files located in o.\n";
+
+TEST(AisBenchPerformance, ThePrintedTablesAreReadAsTheFilesAre) {
+  const auto results = read_texts({{"perf.log", kAisPrinted}});
+  ASSERT_TRUE(results) << results.error().message;
+  ASSERT_EQ(results->runs.size(), 1u);
+  const ForeignRun& run = results->runs[0];
+  EXPECT_EQ(run.harness, "AISBench performance");
+  EXPECT_EQ(run.model, "vllm-api");
+  EXPECT_EQ(run.stage, "gsm8k, concurrency 4, requests 8");
+  EXPECT_EQ(metric_lines(run),
+            (Lines{"Benchmark Duration 38040 ms none", "Failed Requests 1 1 none",
+                   "Request Throughput 0.184 1/s higher", "E2EL Average 2754.09 ms lower",
+                   "E2EL P99 3303.39 ms lower", "E2EL N 7 1 none",
+                   "InputTokens Average 1512.5 1 none", "InputTokens N 7 1 none"}));
+  EXPECT_EQ(texts_of(run.notes), Lines{"perf.log: 1 requests failed"});
+  // A cell that no reader understands is said, not guessed.
+  EXPECT_EQ(texts_of(results->ignored),
+            Lines{"perf.log:7: InputTokens P99, 50 .05 ms, is no number of its own"});
+}
+
+// The log lies beside the files that hold the same.
+TEST(AisBenchPerformance, ALogAndItsFilesAreOneMeasurement) {
+  const std::string folder = "o/performances/vllm-api/";
+  const auto results = read_texts({{"o/logs/perf.log", kAisPrinted},
+                                   {folder + "gsm8k.csv", kAisRequests},
+                                   {folder + "gsm8k.json", kAisLoad}});
+  ASSERT_TRUE(results) << results.error().message;
+  ASSERT_EQ(results->runs.size(), 1u);
+  EXPECT_EQ(results->runs[0].metrics.size(), 38u);
+  for (const Metric& metric : results->runs[0].metrics) EXPECT_EQ(metric.n, 1) << metric.name;
+}
+
+// Pasted without the log's lines, one load after the other; far down a log.
+TEST(AisBenchPerformance, PastedTablesHaveNoModel) {
+  std::string log;
+  for (int line = 0; line < 4000; ++line) log += "2026-06-01 INFO request answered in time\n";
+  const std::string tables = std::string(kAisPrinted).substr(std::string(kAisPrinted).find("╒"));
+  std::string second = tables;
+  second.replace(second.find("│ 4  "), 5 + 2, "│ 16 ");
+  const auto results = read_texts({{"pasted.txt", log + tables + second + log}});
+  ASSERT_TRUE(results) << results.error().message;
+  ASSERT_EQ(results->runs.size(), 2u);
+  EXPECT_EQ(results->runs[0].model, "");
+  EXPECT_EQ(results->runs[0].stage, "concurrency 16, requests 8");
+  EXPECT_EQ(results->runs[1].stage, "concurrency 4, requests 8");
+}
+
 TEST(AisBenchPerformance, StagesAreLoadsOfTheirOwn) {
   const auto results = read_texts({{"m/gsm8k.json", R"({"Benchmark Duration": {"stable": "5.0 ms"},
         "Total Requests": {"stable": 6}, "Request Throughput": {"stable": "2.0 req/s"}})"}});
