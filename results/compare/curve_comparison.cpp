@@ -10,6 +10,7 @@
 #include "results/compare/gross_change.hpp"
 #include "results/messages/sentences.hpp"
 #include "results/stats/stats.hpp"
+#include "results/stats/stats_correlated.hpp"
 #include "results/store/curve_columns.hpp"
 
 namespace nb {
@@ -26,6 +27,10 @@ constexpr std::size_t kFewPoints = 8;  // too few to measure noise well
 constexpr double kGross = .1;
 // Limits, for a difference that is gone at the end: of many windows one is always the largest.
 constexpr double kPassing = 2;
+// What is steady: nearly all points on one side, the mean beyond chance, beyond rounding and so
+// many standard deviations of the differences from zero. Of fewer points chance is not known well.
+constexpr double kSameSide = .95, kSteadyAlpha = .005, kSteadyDeviations = 2.5;
+constexpr std::size_t kSteadyPoints = 48;
 constexpr double kApart = 3;         // SD of a difference of single points
 constexpr std::size_t kWarmUp = 10;  // steps that compile and warm up
 
@@ -255,6 +260,22 @@ std::vector<double> smoothed(const std::vector<double>& values) {
   return result;
 }
 
+std::optional<SteadySide> steady_side(const Points& points, std::size_t equal) {
+  if (points.size() < kSteadyPoints) return std::nullopt;
+  const auto differences = part_of(points, difference, std::max(equal, points.size() / 4));
+  const auto test = correlated_mean(differences);
+  if (!test || test->p_two_sided > kSteadyAlpha ||
+      std::fabs(test->difference) < kSteadyDeviations * sample_sd(differences))
+    return std::nullopt;
+  SteadySide side{differences.size(), 0, test->difference, test->interval95};
+  for (const double value : differences) side.same_side += value * side.mean > 0 ? 1 : 0;
+  const double least = std::min(std::fabs(side.interval95.low), std::fabs(side.interval95.high));
+  if (static_cast<double>(side.same_side) < kSameSide * static_cast<double>(side.points) ||
+      side.interval95.low * side.interval95.high <= 0 || least <= rounding_floor(points.back().a))
+    return std::nullopt;
+  return side;
+}
+
 void compare_values(ColumnComparison& column, const Points& points,
                     std::optional<double> relative) {
   while (column.equal_points < points.size() &&
@@ -289,6 +310,7 @@ void compare_values(ColumnComparison& column, const Points& points,
   }
   column.was_worse = !column.worse && points.size() >= kFewPoints &&
                      sign * column.largest->difference < -kPassing * column.limit;
+  if (!column.worse && !column.better) column.steady = steady_side(points, column.equal_points);
 }
 
 void compare_exactly(ColumnComparison& column, const Points& points) {

@@ -10,6 +10,7 @@
 
 #include "harness/base/json_io.hpp"
 #include "results/messages/message.hpp"
+#include "results/stats/stats.hpp"
 #include "results/store/curve.hpp"
 
 namespace nb {
@@ -18,6 +19,15 @@ namespace nb {
 struct CurveWindow {
   std::int64_t from = 0, to = 0;  // steps, tokens or samples
   double a = 0, b = 0, difference = 0;
+};
+
+// B on one side of A though single steps jump further than that: the noise that both have in
+// common, as of the same data, is gone in the difference. True of these two trainings; another seed
+// may do as much, so it is neither worse nor better.
+struct SteadySide {
+  std::size_t points = 0, same_side = 0;  // of the last three quarters
+  double mean = 0;                        // of the differences
+  Interval interval95;                    // their likeness to the ones before counted
 };
 
 struct CurveEnd {
@@ -44,6 +54,7 @@ struct ColumnComparison {
   Sentence basis;                              // of the limit: "5 SD of a difference, …"
   bool worse = false, better = false;          // at the end, beyond the limit
   bool was_worse = false;                      // before, and not at the end
+  std::optional<SteadySide> steady;            // neither, and yet no chance of single steps
 
   // Columns of a clock: middle (memory: largest) values without the first steps.
   double typical_a = 0, typical_b = 0;

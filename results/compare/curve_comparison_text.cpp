@@ -43,6 +43,14 @@ Sentence parting_sentence(const ColumnComparison& column, const std::string& by)
   if (column.points > 0 && column.equal_points == column.points) return message("curve.equal");
   std::vector<Sentence> parts;
   if (column.last_equal) parts.push_back(message("curve.equal_up_to", by, *column.last_equal));
+  if (const auto& side = column.steady) {
+    const std::string mean = signed_text(side->mean, column.unit),
+                      interval = interval_text(side->interval95, column.unit);
+    parts.push_back(side->mean > 0
+                        ? message("curve.above", side->same_side, side->points, mean, interval)
+                        : message("curve.below", side->same_side, side->points, mean, interval));
+    return joined("join.clauses", std::move(parts));
+  }
   if (column.apart_from && column.one_sided_from && *column.one_sided_from < *column.apart_from)
     parts.push_back(message("curve.one_sided", by, *column.one_sided_from, *column.apart_from));
   else if (column.apart_from)
@@ -99,6 +107,15 @@ Json window_json(const std::optional<CurveWindow>& window) {
 
 Json step_json(const std::optional<std::int64_t>& step) { return step ? Json(*step) : Json(); }
 
+Json steady_json(const std::optional<SteadySide>& side) {
+  if (!side) return {};
+  return {{"points", side->points},
+          {"same_side", side->same_side},
+          {"mean_difference", side->mean},
+          {"low", side->interval95.low},
+          {"high", side->interval95.high}};
+}
+
 Json end_json(const CurveEnd& end) {
   return {{"last", end.last}, {"best", end.best}, {"best_at", end.best_at}};
 }
@@ -113,7 +130,7 @@ Sentence column_sentence(const ColumnComparison& column, const std::string& by) 
 }
 
 Sentence curves_sentence(const CurveComparison& curves) {
-  std::vector<Sentence> worse, better;
+  std::vector<Sentence> worse, better, steady;
   std::vector<std::string> open, equal;
   for (const ColumnComparison& column : curves.columns) {
     if (column.direction == Direction::kNone || column.clock != Clock::kNone) continue;
@@ -125,6 +142,8 @@ Sentence curves_sentence(const CurveComparison& curves) {
       better.push_back(column_sentence(column, curves.aligned_by));
     else if (column.equal_points == column.points)
       equal.push_back(column.name);
+    else if (column.steady)
+      steady.push_back(column_sentence(column, curves.aligned_by));
     else
       open.push_back(column.name);
   }
@@ -133,6 +152,8 @@ Sentence curves_sentence(const CurveComparison& curves) {
     parts.push_back(message("headline.worse", joined("join.semicolon", std::move(worse))));
   if (!better.empty())
     parts.push_back(message("headline.better", joined("join.semicolon", std::move(better))));
+  if (!steady.empty())
+    parts.push_back(message("curve.steady", joined("join.semicolon", std::move(steady))));
   if (const std::string names = fmt::format("{}", fmt::join(open, ", ")); !open.empty())
     parts.push_back(parts.empty() ? message("curve.none_beyond_first", names)
                                   : message("curve.none_beyond", names));
@@ -221,6 +242,7 @@ Json curves_json(const CurveComparison& curves) {
                   {"limit", column.limit},
                   {"limit_from", text_of(column.basis)},
                   {"limit_from_message", json_of(column.basis)},
+                  {"steady", steady_json(column.steady)},
                   {"shown", column.worse    ? "B worse"
                             : column.better ? "B better"
                                             : ""}});

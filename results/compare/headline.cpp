@@ -103,7 +103,9 @@ Sentence scores_line(const Comparison& comparison) {
                                   : message("headline.none_shown", list_of(open)));
     if (Sentence visible = visible_of(open); !visible.empty()) parts.push_back(std::move(visible));
   }
-  if (!one.empty()) parts.push_back(message("headline.one_training", list_of(one)));
+  if (!one.empty())
+    parts.push_back(parts.empty() ? message("headline.one_training_first", list_of(one))
+                                  : message("headline.one_training", list_of(one)));
   if (const std::size_t n = of(ScoreOutcome::kEqual).size(); n > 0)
     parts.push_back(message("headline.equal", n));
   if (const std::size_t n = of(ScoreOutcome::kEqualInCommon).size(); n > 0)

@@ -1,6 +1,8 @@
 #include "results/compare/scores.hpp"
 
 #include <algorithm>
+#include <span>
+#include <tuple>
 
 #include "results/compare/imported_rows.hpp"
 #include "results/messages/sentences.hpp"
@@ -50,9 +52,24 @@ ScoreOutcome outcome_of(const MetricDifference& row, const RecordPair& pair,
   return row.p_two_sided ? ScoreOutcome::kNotEstablished : ScoreOutcome::kUntested;
 }
 
+// The same metric of the same node, over seeds.
+bool is_over_seeds(const Comparison& comparison, const RecordPair& pair,
+                   const std::string& metric) {
+  const auto node = [](const Record& r) {
+    return std::tie(r.kind, r.name, r.trained_on, r.device);
+  };
+  return std::ranges::any_of(comparison.seeds, [&](const SeedDifference& seed) {
+    return seed.test && seed.direction != Direction::kNone &&
+           std::ranges::find(seed.metrics, metric) != seed.metrics.end() &&
+           node(seed.first_a->record) == node(pair.a->record) &&
+           node(seed.first_b->record) == node(pair.b->record);
+  });
+}
+
 void add_scores(std::vector<Score>& scores, const Comparison& comparison, const RecordPair& pair) {
   for (const MetricDifference& row : pair.metrics) {
     if (!is_score(row, pair)) continue;
+    if (!pair.fixed_weights && is_over_seeds(comparison, pair, row.name)) continue;
     const ItemComparison* items = items_of(pair, row);
     if (!pair.imported && items == nullptr) continue;  // follows from scored items
     if (!pair.imported && !row.p_two_sided && *row.difference != 0) continue;
@@ -74,10 +91,12 @@ void add_scores(std::vector<Score>& scores, const Comparison& comparison, const 
   }
 }
 
-void add_validation(std::vector<Score>& scores, const RecordPair& pair) {
+void add_validation(std::vector<Score>& scores, const Comparison& comparison,
+                    const RecordPair& pair) {
   if (pair.a->record.kind != "train") return;
   for (const MetricDifference& row : pair.metrics) {
     if (row.name != metric::kValBpb || !row.difference) continue;
+    if (is_over_seeds(comparison, pair, row.name)) continue;
     Score score;
     score.name = row.name;
     score.place = " of " + describe(pair.a->record);
@@ -174,13 +193,14 @@ std::vector<Score> scores_of(const Comparison& comparison) {
     if (score.outcome == ScoreOutcome::kNotEstablished && score.interval95 &&
         (score.interval95->low > 0 || score.interval95->high < 0))
       score.outcome = ScoreOutcome::kInDoubt;
-  if (!scores.empty()) return scores;
-  // Nothing that could be judged: what one training a side came to.
+  // What could not be judged: what one training a side came to.
+  const std::size_t judged = scores.size();
   for (const RecordPair& pair : comparison.pairs) {
+    if (judged > 0 && (pair.imported || pair.fixed_weights)) continue;
     add_scores(scores, comparison, pair);
-    add_validation(scores, pair);
+    add_validation(scores, comparison, pair);
   }
-  for (Score& score : scores)
+  for (Score& score : std::span(scores).subspan(judged))
     if (score.outcome == ScoreOutcome::kNotEstablished) score.outcome = ScoreOutcome::kOneTraining;
   return scores;
 }

@@ -227,6 +227,73 @@ TEST(CurveComparison, AGrossChangeThatLastsIsSeenThroughLoudSteps) {
   EXPECT_LE(false_red, 4);
 }
 
+// The same batches on both sides: their noise is in both curves and gone in the difference, which
+// is a sixth of it and always above.
+TEST(CurveComparison, ASteadyDifferenceBelowTheNoiseIsNamed) {
+  std::mt19937_64 random(12);
+  std::normal_distribution<double> normal;
+  int named = 0;
+  for (int pair = 0; pair < 100; ++pair) {
+    const auto batches = values_of(100, [&](int) { return .06 * normal(random); });
+    const auto drawn = [&](double offset) {
+      return values_of(100, [&](int i) {
+        return falling(i, 100) + batches[static_cast<std::size_t>(i)] + offset +
+               .002 * normal(random);
+      });
+    };
+    const ColumnComparison column = compared(drawn(0), drawn(.01));
+    EXPECT_FALSE(column.worse);
+    if (!column.steady) continue;
+    ++named;
+    EXPECT_GT(column.steady->mean, 0);
+    EXPECT_EQ(column.steady->points, 75u);
+  }
+  EXPECT_GE(named, 95);
+}
+
+TEST(CurveComparison, TheFirstSentenceNamesASteadySide) {
+  const auto a = values_of(60, [](int i) { return falling(i, 60) + .05 * (i % 3 - 1); });
+  const auto b =
+      values_of(60, [&](int i) { return a[static_cast<std::size_t>(i)] + .02 + .001 * (i % 2); });
+  const CurveComparison curves =
+      compare_curves(curve_with(column::kTrainLoss, a), curve_with(column::kTrainLoss, b));
+  const std::string said = text_of(curves_sentence(curves));
+  EXPECT_EQ(said.find("B lies to one side of A, by less than single steps jump"), 0U) << said;
+  EXPECT_NE(said.find("B above A at 45 of the last 45 points"), std::string::npos) << said;
+}
+
+// Differences that are chance alone, however alike neighbours are: at most 5 % are named, of each
+// kind. White noise below a slow walk is what rounding makes of two trainings on the same data.
+TEST(CurveComparison, ChanceIsSeldomASteadySide) {
+  struct Kind {
+    const char* name;
+    double white, step, keep;  // of a walk that keeps that share of where it is
+  };
+  std::mt19937_64 random(13);
+  std::normal_distribution<double> normal;
+  for (const Kind& kind :
+       {Kind{"white", .02, 0, 0}, Kind{"alike", 0, .02, .6}, Kind{"wandering", 0, .02, .9},
+        Kind{"slowly wandering", 0, .02, .97}, Kind{"a walk", 0, .02, 1},
+        Kind{"noise over a walk", .01, .004, 1}, Kind{"noise over slow wandering", .02, .01, .97}})
+    for (const int n : {20, 50, 100, 400}) {
+      constexpr int kPairs = 400;
+      int named = 0;
+      for (int pair = 0; pair < kPairs; ++pair) {
+        const auto batches = values_of(n, [&](int) { return .5 * normal(random); });
+        double state = 0;
+        const auto a = values_of(
+            n, [&](int i) { return falling(i, n) + batches[static_cast<std::size_t>(i)]; });
+        const auto b = values_of(n, [&](int i) {
+          state = kind.keep * state + kind.step * normal(random);
+          return a[static_cast<std::size_t>(i)] + state + kind.white * normal(random);
+        });
+        named += compared(a, b).steady ? 1 : 0;
+      }
+      // 5 % of 400 and two standard errors of it.
+      EXPECT_LE(named, 28) << kind.name << ", " << n << " points";
+    }
+}
+
 TEST(CurveColumns, ACurveComesBackFromItsCsv) {
   Curve curve = curve_with("train_loss", {3, 2.5, 1. / 3});
   curve.columns[0].values[1] = std::numeric_limits<double>::quiet_NaN();

@@ -91,6 +91,25 @@ TEST(Scores, OneTrainingASideEstablishesNothing) {
   EXPECT_EQ(comparison_text(c).find("One training a side"), 0U) << "the first line";
 }
 
+// The first sentence counted the pairs of equal weights alone.
+TEST(Scores, TrainingsBesideEqualWeightsAreCountedToo) {
+  FakeRun a, b;
+  for (FakeRun* run : {&a, &b}) run->add_evaluation("h100_sxm", 1, "w", {{"mw/same", 200, even}});
+  a.add_training("h100_sxm", 2, 1.50);
+  b.add_training("h100_sxm", 2, 1.40);
+  a.add_evaluation("h100_sxm", 2, "w", {{"mw/cloze", 180, always}});
+  b.add_evaluation("h100_sxm", 2, "other weights", {{"mw/cloze", 180, even}});
+  const RunRecords x = a.read(), y = b.read();
+  const Comparison c = compare_runs(x, y);
+  ASSERT_EQ(c.scores.size(), 3U);
+  EXPECT_EQ(find_score(c, "mw/same/accuracy")->outcome, ScoreOutcome::kEqual);
+  EXPECT_EQ(find_score(c, "mw/cloze/accuracy")->outcome, ScoreOutcome::kOneTraining);
+  EXPECT_EQ(find_score(c, "val_bpb")->outcome, ScoreOutcome::kOneTraining);
+  const std::string said = text_of(headline(c));
+  EXPECT_EQ(said.find("One training a side, so chance is not measured"), 0U) << said;
+  EXPECT_NE(said.find("1 score equal answer by answer"), std::string::npos) << said;
+}
+
 // It said "a drop of 0.02 would have shown" of a loss, whose drop is no harm.
 TEST(Scores, ALossThatWouldHaveShownIsAChange) {
   FakeRun a, b;
