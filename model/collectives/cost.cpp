@@ -4,7 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/base/check.hpp"
@@ -14,6 +16,11 @@ namespace nb {
 namespace {
 
 constexpr std::int64_t kMaxCards = 1 << 20;  // ranks are counted in int
+
+// hicann/hccl docs, constraints (910A server): two rings of four cards, of which no collective
+// takes another part.
+constexpr std::string_view kServer910a = "ascend_910a";
+constexpr std::array<std::int64_t, 4> kGroupsOf910a = {1, 2, 4, 8};
 
 // Steps of a binary tree over p ranks.
 int ceil_log2(int ranks) {
@@ -221,6 +228,10 @@ Result<RankLayout> lay_out_ranks(const DeviceProfile& profile, std::int64_t card
         "{} cards of {} do not fill {} node{} of up to {} evenly; possible numbers of nodes: {}",
         cards, profile.name(), count, count == 1 ? "" : "s", per_node,
         possible_nodes(cards, per_node)));
+  if (profile.name() == kServer910a && std::ranges::count(kGroupsOf910a, cards / count) == 0)
+    return bad_input(
+        fmt::format("{} cards of {} on {} node{}: its server's collectives take {} of them", cards,
+                    profile.name(), count, count == 1 ? "" : "s", fmt::join(kGroupsOf910a, ", ")));
   return RankLayout{static_cast<int>(count), static_cast<int>(cards / count)};
 }
 

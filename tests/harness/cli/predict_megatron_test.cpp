@@ -147,6 +147,17 @@ TEST(PredictMegatron, WhatTheMachineLacksIsRefusedInASentence) {
   EXPECT_EQ(megatron_refusal(preset, {.run = {{"mc2", "on"}}}).find("--mc2: decides nothing"), 0U);
 }
 
+// spec of its collectives: 1, 2, 4 or 8.
+TEST(PredictMegatron, ThreeCardsOfThe910AGotATime) {
+  PredictQuestion question = llama("ascend_910a");
+  question.given["cards"] = "3";
+  question.given["total_batch_tokens"] = "49152";
+  const std::string said = megatron_refusal(question, {.run = {{"dtype", "fp16"}}});
+  EXPECT_EQ(said.find("3 cards of ascend_910a on 1 node: its server's collectives take 1, 2, 4, 8"),
+            0U)
+      << said;
+}
+
 TEST(PredictMegatron, SaysWhatItAssumedAndBothFiguresOfMc2) {
   const PredictQuestion question = llama("ascend_910b2");
   const auto answer = ask_megatron(question, {.tp = "8"});

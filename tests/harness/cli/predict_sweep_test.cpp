@@ -175,6 +175,14 @@ TEST(PredictSweep, ACutThatCannotBeIsACellThatSaysWhy) {
       << presets->points[1].error;
 }
 
+// --stage foo listed dpo, which --stage dpo then refused.
+TEST(PredictSweep, NoStageIsListedThatIsRefused) {
+  for (const char* stage : {"foo", "dpo"})
+    EXPECT_NE(refusal({std::string("stage=") + stage}).find("is not one of base, mid, sft, rl"),
+              std::string::npos)
+        << refusal({std::string("stage=") + stage});
+}
+
 TEST(PredictSweep, SwitchesOfMegatronsModelsAreSweptToo) {
   PredictQuestion question;
   question.device = "ascend_910b2";
