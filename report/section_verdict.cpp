@@ -10,6 +10,7 @@
 #include "report/sections.hpp"
 #include "report/sparkline.hpp"
 #include "results/compare/headline.hpp"
+#include "results/compare/predicted_run.hpp"
 #include "results/compare/score_table.hpp"
 #include "results/messages/sentences.hpp"
 #include "results/text/format.hpp"
@@ -50,8 +51,11 @@ std::string comparison_headline(const Words& say, const Comparison& c, const Ite
   const std::string a = alike ? c.label_a : short_label(c.label_a);
   const std::string b = alike ? c.label_b : short_label(c.label_b);
   const std::string scores = say(headline(c));
-  std::string text =
-      scores.empty() ? say("headline_no_scores", b, a) : say("headline_sides", b, a, scores);
+  // Predictions name their devices.
+  const bool is_predicted = !scores.empty() && scores == say(predicted_sentence(c));
+  std::string text = scores.empty() ? say("headline_no_scores", b, a)
+                     : is_predicted ? scores
+                                    : say("headline_sides", b, a, scores);
   const bool one_seed = std::ranges::any_of(
       own_scores(c), [](const DifferenceRow& row) { return row.seeds <= 1 && !row.fixed_weights; });
   const bool is_said = std::ranges::any_of(

@@ -13,8 +13,8 @@
 #include "harness/cli/common.hpp"
 #include "harness/cli/predict_megatron.hpp"
 #include "harness/cli/predict_output.hpp"
-#include "model/predict/expected_error.hpp"
 #include "model/predict/megatron_fit_batch.hpp"
+#include "model/train/expected_error.hpp"
 
 namespace nb::cli {
 namespace {

@@ -9,7 +9,7 @@
 #include "harness/base/json_io.hpp"
 #include "harness/cli/predict_ask.hpp"
 #include "model/device/profile.hpp"
-#include "model/predict/expected_error.hpp"
+#include "model/train/expected_error.hpp"
 #include "model/train/fit_batch.hpp"
 #include "model/train/predict.hpp"
 

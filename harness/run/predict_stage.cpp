@@ -3,6 +3,7 @@
 #include "harness/run/device_card.hpp"
 #include "harness/run/stage_metrics.hpp"
 #include "harness/run/stages.hpp"
+#include "model/train/expected_error.hpp"
 #include "model/train/predict.hpp"
 #include "results/store/metric_names.hpp"
 
@@ -63,6 +64,9 @@ Result<void> run_predict(const PredictWork& work, const StageContext& context, R
         static_cast<double>(*steps * work.prediction.tokens_per_step(prediction.device_batch_size)),
         "token"));
   }
+  if (stage == TrainingStage::kBase)
+    if (const auto error = expected_error(false, device.profile.identity.kind))
+      metrics.push_back(counted("expected_error", error->mean, "1", Direction::kNone, error->rows));
   metrics.push_back(counted("parameters", static_cast<double>(prediction.param_count), "1"));
   return {};
 }

@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "results/compare/predicted_run.hpp"
 #include "results/compare/score_table.hpp"
 #include "results/messages/sentences.hpp"
 #include "results/store/metric_names.hpp"
@@ -123,7 +124,9 @@ Sentence scores_line(const Comparison& comparison) {
 }  // namespace
 
 Sentence headline(const Comparison& comparison) {
-  return joined("join.sentences", {curves_line(comparison), scores_line(comparison)});
+  Sentence curves = curves_line(comparison), scores = scores_line(comparison);
+  if (curves.empty() && scores.empty()) return predicted_sentence(comparison);
+  return joined("join.sentences", {std::move(curves), std::move(scores)});
 }
 
 }  // namespace nb

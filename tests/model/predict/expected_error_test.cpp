@@ -1,4 +1,4 @@
-#include "model/predict/expected_error.hpp"
+#include "model/train/expected_error.hpp"
 
 #include <gtest/gtest.h>
 

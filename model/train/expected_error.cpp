@@ -1,4 +1,4 @@
-#include "model/predict/expected_error.hpp"
+#include "model/train/expected_error.hpp"
 
 #include <algorithm>
 
@@ -10,7 +10,7 @@ struct KindOfRun {
   std::string_view kind;
   ExpectedError error;
 };
-constexpr KindOfRun kKinds[] = {
+constexpr KindOfRun kErrorsOfKinds[] = {
     {true, "npu", {.066, .101, 12, "Megatron's jobs on Ascend, each left out of the fit"}},
     {true, "gpu", {.052, 0, 12, "Megatron's jobs on an unnamed A100 or A800, nothing fitted"}},
     {false, "npu", {.042, .073, 4, "nanochat's runs on Ascend, the constants fitted on them"}},
@@ -20,7 +20,7 @@ constexpr KindOfRun kKinds[] = {
 }  // namespace
 
 std::optional<ExpectedError> expected_error(bool closed_form, std::string_view kind) {
-  for (const KindOfRun& one : kKinds)
+  for (const KindOfRun& one : kErrorsOfKinds)
     if (one.closed_form == closed_form && one.kind == kind) return one.error;
   return std::nullopt;
 }
