@@ -110,7 +110,9 @@ std::vector<Sided> records_of_both(const ReportInput& input) {
 std::vector<Model> models_of(const ReportInput& input) {
   const std::vector<Sided> records = records_of_both(input);
   std::vector<Model> models;
-  for (const auto& [stored, side] : records) {
+  for (const Sided& sided : records) {
+    const StoredRecord* stored = sided.stored;
+    const std::string& side = sided.side;
     const Record& r = stored->record;
     const bool own = r.trained_on.empty() || r.trained_on == r.device;
     if (r.kind != "eval" || r.status != "ok" || !own) continue;

@@ -34,7 +34,7 @@ std::string compared(const ScoreResult& a, const ScoreResult& b, std::size_t sta
 // Two requests that share a beginning beyond 128 tokens: what follows is scored from its cache.
 ItemRecord shared_prefix(const ProbedModels& models, std::size_t shared, std::size_t own) {
   std::vector<ScoreRequest> requests;
-  for (const std::uint64_t seed : {1, 2}) {
+  for (const std::uint64_t seed : {1U, 2U}) {
     ScoreRequest request;
     request.tokens = random_tokens(0, shared);
     const std::vector<int> rest = random_tokens(seed, own);
@@ -109,17 +109,17 @@ Result<EvalResult> probe_long_cache(const ProbedModels& models) {
   NB_CHECK(models.cached.context_length() >= kProbeContext, "[probes] a context of {}",
            models.cached.context_length());
   std::vector<ItemRecord> items;
-  for (const std::size_t shared : {127, 128, 129, 160, 255, 257})
+  for (const std::size_t shared : {127U, 128U, 129U, 160U, 255U, 257U})
     items.push_back(shared_prefix(models, shared, 24));
-  for (const std::size_t prompt : {100, 126, 128, 200})
+  for (const std::size_t prompt : {100U, 126U, 128U, 200U})
     items.push_back(generated(models, prompt, 64));
-  for (const std::size_t shared : {120, 160, 300}) items.push_back(reach(models, shared));
+  for (const std::size_t shared : {120U, 160U, 300U}) items.push_back(reach(models, shared));
   return probe_result("long_cache", std::move(items));
 }
 
 Result<EvalResult> probe_logit_tie(const ProbedModels& models) {
   std::vector<ItemRecord> items;
-  for (const std::size_t length : {2, 17, 64}) {
+  for (const std::size_t length : {2U, 17U, 64U}) {
     ScoreRequest request;
     request.tokens = random_tokens(length, length);
     request.start = 1;

@@ -278,9 +278,9 @@ void add_rules(Filter& filter) {
   // A new thread is allowed, a new process or namespace is not. clone3 keeps its flags in memory,
   // where a filter cannot see them.
   filter.refuse("clone", EPERM, has_not(0, CLONE_THREAD));
-  for (const unsigned space : {CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNS, CLONE_NEWNET, CLONE_NEWIPC,
-                               CLONE_NEWUTS, CLONE_NEWCGROUP})
-    filter.refuse("clone", EPERM, has(0, space));
+  for (const int space : {CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNS, CLONE_NEWNET, CLONE_NEWIPC,
+                          CLONE_NEWUTS, CLONE_NEWCGROUP})
+    filter.refuse("clone", EPERM, has(0, static_cast<unsigned>(space)));
   filter.refuse("clone3", ENOSYS);
   // Of another process by its number.
   for (const char* call : {"prlimit64", "sched_setaffinity"})

@@ -68,8 +68,9 @@ Result<HttpUrl> parse_http_url(std::string_view text) {
         "a server's URL begins with http:// or https://, for example "
         "http://127.0.0.1:8000/v1");
   }
-  for (const unsigned char c : rest)
-    if (c <= ' ' || c == 0x7f) return bad_input("a URL holds no spaces or control characters");
+  for (const char c : rest)
+    if (static_cast<unsigned char>(c) <= ' ' || c == 0x7f)
+      return bad_input("a URL holds no spaces or control characters");
   const std::string_view host_part = rest.substr(0, rest.find_first_of("/?#"));
   if (host_part.find('@') != std::string_view::npos)
     return bad_input(

@@ -203,7 +203,7 @@ Result<std::vector<TensorComparison>> compare_tensors(const fs::path& a, const f
   const bool are_files = files_a[0].first.empty() || files_b[0].first.empty();
   for (const auto& [kind, file] : files_a) {
     const auto other = std::ranges::find_if(
-        files_b, [&](const auto& one) { return are_files || one.first == kind; });
+        files_b, [&, &kind = kind](const auto& one) { return are_files || one.first == kind; });
     if (other == files_b.end()) continue;
     NB_TRY(TensorComparison comparison, compare_tensor_files(file, other->second, tolerance));
     comparisons.push_back(std::move(comparison));

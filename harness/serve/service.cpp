@@ -118,7 +118,7 @@ HttpResponse Service::refuse(int status, std::string_view message, std::string_v
 }
 
 HttpResponse Service::handle(const HttpRequest& request, const HttpPeer& peer) {
-  const std::string_view method = request.method == "HEAD" ? "GET" : request.method;
+  const std::string method = request.method == "HEAD" ? "GET" : request.method;
   const auto answered = [&]() -> HttpResponse {
     if (options_.cors && method == "OPTIONS")
       return {204,

@@ -82,7 +82,8 @@ Result<std::vector<Entry>> entries_of(std::string text, const std::string& where
 }
 
 Result<void> put_entry(AllocConf& conf, const Entry& entry, const std::string& where) {
-  const auto& [key, value] = entry;
+  const std::string& key = entry.key;
+  const std::string& value = entry.value;
   const auto refuse = [&](const std::string& complaint) {
     return bad_input(fmt::format("{}: {}:{}: {}", where, key, value, complaint));
   };

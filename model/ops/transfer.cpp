@@ -18,7 +18,7 @@ Tensor upload_ids(Device& device, std::int64_t count, std::int64_t id_bytes,
 }
 
 Tensor upload_numbers(Device& device, std::int64_t count, std::string_view label) {
-  return upload_ids(device, count, storage_bytes(DType::kFp32), label);
+  return upload_ids(device, count, static_cast<std::int64_t>(storage_bytes(DType::kFp32)), label);
 }
 
 void upload(Device& device, std::span<const float> values, Tensor& tensor, std::string_view label) {

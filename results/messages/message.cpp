@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "harness/base/visible_text.hpp"
 #include "results/messages/sentences.hpp"
@@ -55,10 +57,10 @@ static_assert(std::ranges::all_of(kMessages, is_well_made),
               "a row of a table of messages lacks a language, or its languages have other places");
 
 constexpr bool keys_differ() {
-  for (std::size_t i = 0; i < kMessages.size(); ++i)
-    for (std::size_t j = i + 1; j < kMessages.size(); ++j)
-      if (kMessages[i].key == kMessages[j].key) return false;
-  return true;
+  std::array<std::string_view, kMessages.size()> keys;
+  std::ranges::transform(kMessages, keys.begin(), &MessageRow::key);
+  std::ranges::sort(keys);
+  return std::ranges::adjacent_find(keys) == keys.end();
 }
 static_assert(keys_differ(), "a key stands in the tables of messages twice");
 static_assert(kMessages[0].key == "verbatim", "Sentence::row_");

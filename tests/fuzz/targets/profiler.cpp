@@ -46,14 +46,15 @@ const char* const kTables[] = {
     "Device_id,Timestamp(us),Bandwidth(MB/s),Rx Bandwidth efficiency(%),rxError rate(%)\n"
     "0,10.000\t,100,1,0.5\n"};
 const char* const kCluster[] = {
-    "Step,Type,Index,Computing,Communication(Not Overlapped),Overlapped,Communication,Free,Stage,"
-    "Bubble\n2,rank,0,75,146,7,153,69,291,0\n2,rank,1,70,150,7,157,69,291,0\n2,stage,\"(0, 1)\",75,"
-    "150,7,157,69,291,0\n",
-    R"J({"p2p": {"step2": {"hcom_send__822_0@13": {"0": {"Communication Time Info": {"Elapse Time)J"
-    R"J((ms)": 0.9, "Transit Time(ms)": 0.8}, "Communication Bandwidth Info": {"RDMA": {"Transit )J"
-    R"J(Size(MB)": 20.9, "Transit Time(ms)": 0.8}}}, "1": {}}}}, "(0, 1)": {"step2": {}}})J",
-    R"J({"p2p": {"step2": {"hcom_send__822_0@13": {"0-1": {"Transport Type": "RDMA", "Transit )J"
-    R"J(Time(ms)": 0.8, "Transit Size(MB)": 20.9}, "0-0": {"Transport Type": "LOCAL"}}}}})J"};
+    ("Step,Type,Index,Computing,Communication(Not Overlapped),Overlapped,Communication,Free,Stage,"
+     "Bubble\n2,rank,0,75,146,7,153,69,291,0\n2,rank,1,70,150,7,157,69,291,0\n2,stage,\"(0, "
+     "1)\",75,"
+     "150,7,157,69,291,0\n"),
+    (R"J({"p2p": {"step2": {"hcom_send__822_0@13": {"0": {"Communication Time Info": {"Elapse Time)J"
+     R"J((ms)": 0.9, "Transit Time(ms)": 0.8}, "Communication Bandwidth Info": {"RDMA": {"Transit )J"
+     R"J(Size(MB)": 20.9, "Transit Time(ms)": 0.8}}}, "1": {}}}}, "(0, 1)": {"step2": {}}})J"),
+    (R"J({"p2p": {"step2": {"hcom_send__822_0@13": {"0-1": {"Transport Type": "RDMA", "Transit )J"
+     R"J(Time(ms)": 0.8, "Transit Size(MB)": 20.9}, "0-0": {"Transport Type": "LOCAL"}}}}})J")};
 const char* const kInfo =
     R"J({"rank_id": 3, "config": {"common_config": {"with_stack": true, "record_shapes": null},)J"
     R"J( "experimental_config": {"_profiler_level": "Level1"}}, "ENV_VARIABLES":)J"
