@@ -5,9 +5,10 @@
 #   bash tests/check.sh --asan    the same under the address and undefined-behaviour sanitizers
 #   bash tests/check.sh --tsan    harness/base and collectives under the thread sanitizer
 #   bash tests/check.sh --aarch64 all sources, and every header alone, compiled for AArch64 without precompiled headers;
-#                                 a fast subset of the tests under qemu (tests/aarch64.sh)
+#                                 a fast subset of the tests under qemu (tests/aarch64.sh); --aarch64 --short: npubench
+#                                 in large units, and two test programs
 #   bash tests/check.sh --fuzz SECONDS   every parser under a fuzzer, for so long in all (tests/fuzz)
-# Continuous integration (.ci/run) runs the one without options.
+# Continuous integration (.ci/run) runs --aarch64 --short, then the one without options.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 exec </dev/null
@@ -23,7 +24,7 @@ case "${1:-}" in
     targets=(nb_test_harness_base nb_test_model_collectives nb_planted_race)
     only=(-R '^(nb_test_harness_base|nb_test_model_collectives|nb_planted_race)$')
     ;;
-  --aarch64) exec bash tests/aarch64.sh ;;
+  --aarch64) exec bash tests/aarch64.sh "${@:2}" ;;
   --fuzz) exec bash tests/fuzz/run.sh "${@:2}" ;;
   --help)
     sed -n '2,/^set /{/^# \{0,1\}/s///p}' tests/check.sh

@@ -59,7 +59,7 @@ endif()
 # Most of the time to compile a source is spent reading the standard library, fmt and JSON. Sources read them once,
 # precompiled. Only libraries are, nothing of ours: a source depends on what it includes itself. Not the product's for
 # another processor, where each source shows that it includes what it uses.
-set(NB_ALONE ${CMAKE_CROSSCOMPILING})
+set(NB_ALONE ${CMAKE_CROSSCOMPILING} CACHE BOOL "the product's sources are compiled one by one, nothing precompiled")
 set(nb_precompiled_ending .gch)
 if(CMAKE_CXX_COMPILER_ID STREQUAL Clang)
   set(nb_precompiled_ending .pch)
@@ -138,7 +138,7 @@ function(nb_component name)
     endif()
     target_precompile_headers(${name} REUSE_FROM ${precompiled})
     # A type of a source's own namespace is one of another file here: this file includes it.
-    target_compile_options(${name} PRIVATE -Wno-subobject-linkage)
+    target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
   else()
     nb_use_precompiled(${name} nb_precompiled_common nb_precompiled_json)
   endif()
