@@ -56,6 +56,9 @@ std::string nearest_name(std::string_view name, std::span<const std::string> can
   std::string nearest;
   std::size_t least = std::max<std::size_t>(1, name.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
+    // So many letters are added at least; a name of a megabyte is nobody's typing error.
+    const auto [shorter, longer] = std::minmax({name.size(), candidate.size()});
+    if (longer - shorter >= least) continue;
     const std::size_t distance = edit_distance(name, candidate);
     if (distance < least && distance < std::max(name.size(), candidate.size())) {
       least = distance;

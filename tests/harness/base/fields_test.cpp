@@ -215,6 +215,7 @@ TEST(NearestName, FindsTyposAndBegunNamesOnly) {
   const std::vector<std::string> names = {"ascend_910b1", "ascend_910b3", "h100_sxm", "tiny"};
   EXPECT_EQ(nearest_name("ascend_901b3", names), "ascend_910b3");
   EXPECT_EQ(nearest_name("Ascend_910B3", names), "ascend_910b3");
+  EXPECT_EQ(nearest_name(std::string(1'000'000, 'h'), names), "");
   EXPECT_EQ(nearest_name("h100", names), "h100_sxm");
   EXPECT_EQ(nearest_name("tiyn", names), "tiny");
   EXPECT_EQ(nearest_name("rtx", names), "");
