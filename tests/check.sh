@@ -8,7 +8,7 @@
 #                                 a fast subset of the tests under qemu (tests/aarch64.sh); --aarch64 --short: npubench
 #                                 in large units, and two test programs
 #   bash tests/check.sh --fuzz SECONDS   every parser under a fuzzer, for so long in all (tests/fuzz)
-# Continuous integration (.ci/run) runs --aarch64 --short, then the one without options.
+# Continuous integration (.ci/run) runs the one without options.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 exec </dev/null
