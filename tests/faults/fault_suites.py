@@ -96,11 +96,11 @@ ESCAPED = (
         (
             Edit(
                 "model/optim/adamw.cpp",
-                "  Parameter& p = *group.parameter;\n  const kernels::AdamWSettings",
+                "  Parameter& p = *group.parameter;\n  ops::adamw(",
                 "  Parameter& p = *group.parameter;\n"
                 "  if (p.role == ParameterRole::kEmbedding && device_.executes())\n"
                 "    for (float& g : p.grad.host()) g = std::clamp(g, -1e-4F, 1e-4F);\n"
-                "  const kernels::AdamWSettings",
+                "  ops::adamw(",
             ),
             Edit("model/optim/adamw.cpp", "#include <utility>", "#include <algorithm>\n#include <utility>"),
         ),
