@@ -82,6 +82,7 @@ std::string imported_mistake(const Json& imported) {
     if (!facts.is_object()) return fmt::format("/series/{} is not an object", name);
     for (const auto& [key, value] : facts.items()) {
       const bool is_right = key == "share"                                   ? value.is_boolean()
+                            : key == "contradiction_message"                 ? value.is_object()
                             : std::ranges::find(kTexts, key) != kTexts.end() ? value.is_string()
                                                                              : value.is_number();
       if (!is_right) return fmt::format("/series/{}/{} has the wrong type", name, key);

@@ -5,9 +5,11 @@
 
 #include "results/foreign/lines.hpp"
 #include "results/import/formats.hpp"
+#include "results/import/to_records.hpp"
 #include "tests/results/import/expected.hpp"
 #include "tests/results/import/foreign_text.hpp"
 #include "tests/results/import/make_zip.hpp"
+#include "tests/support/temp_dir.hpp"
 
 namespace nb {
 namespace {
@@ -236,7 +238,7 @@ TEST(InspectAi, NumbersOfAScorerThatIsNotKnownHaveNoDirection) {
 }
 
 TEST(InspectAi, FewScoredSamplesAreAPart) {
-  const auto contradiction = [](int scored, int of) {
+  const auto contradiction = [](int scored, int of) -> std::string {
     std::string samples;
     for (int i = 0; i < of; ++i)
       samples += fmt::format(R"({}{{"id": {}, "epoch": 1, "input": "Q{}", "target": "t"{}}})",
@@ -248,7 +250,19 @@ TEST(InspectAi, FewScoredSamplesAreAPart) {
             "model": "org/m"}}, "samples": [{}]}})",
                                  samples)}});
     EXPECT_TRUE(results) << results.error().message;
-    return results ? text_of(results->runs.at(0).series.at(0).contradiction) : "";
+    if (!results) return "";
+    // Imported and read again it says the same: a record with a contradiction was once refused.
+    const test::TempDir folder;
+    const auto written = write_import(*results, folder.path() / "run");
+    EXPECT_TRUE(written) << written.error().message;
+    const auto again = read_any_run(folder.path() / "run");
+    EXPECT_TRUE(again) << again.error().message;
+    const std::string said = text_of(results->runs.at(0).series.at(0).contradiction);
+    if (again && !said.empty()) {
+      const Json& series = (*again->records.at(0).record.settings).at("imported").at("series");
+      EXPECT_EQ(series.begin()->at("contradiction"), said);
+    }
+    return said;
   };
   EXPECT_EQ(contradiction(1, 79), "t/match: 1 of 79 samples have a score");
   EXPECT_EQ(contradiction(78, 79), "");
