@@ -222,10 +222,8 @@ class SamplesReader {
     return true;
   }
 
-  // The first row says whether rows have labels: if not, the rows before one tell its filter.
-  bool wants(std::string_view row) const {
-    return documents_.size() == 0 || !rows_of_.empty() || builder_.may_be_wanted(row, {"doc_id"});
-  }
+  // Of a document that is wanted every row is: the rows before one may tell its filter.
+  bool wants(std::string_view row) const { return builder_.may_be_wanted(row, {"doc_id"}); }
 
   Result<void> take(const Json& row, const std::string& where) {
     const std::string source_id = text_of(member_of(row, "doc_id"));

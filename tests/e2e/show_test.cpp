@@ -1,4 +1,5 @@
 // npubench show, and compare --flips: items as people look at them.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -183,6 +184,29 @@ TEST(ShowForeign, ItemsOfAnotherHarnessAreShownFromItsFile) {
   const auto kept = bench({"show", run, "--item", "q1"});
   EXPECT_EQ(kept.exit_code, 0) << kept.err;
   EXPECT_TRUE(holds(kept.out, "an imported run keeps hashes")) << kept.out;
+}
+
+// Rows of lm-evaluation-harness before 0.4.7 have no filter's name: the second row of a document is
+// of the second filter, also where the rows of the other documents are passed over.
+TEST(ShowForeign, RowsWithoutAFilterAreFoundByTheirDocument) {
+  const Bench bench;
+  std::string rows;
+  for (const char* answer : {"first", "second"})
+    for (int id = 0; id < 3; ++id)
+      rows += fmt::format(
+          R"({{"doc_id": {0}, "doc": {{"question": "q{0}"}}, "target": "{0}", "arguments": [["Q: q{0}", {{}}]], )"
+          R"("resps": [["{1} {0}"]], "filtered_resps": ["{1} {0}"], "doc_hash": "d{0}", "exact_match": {2}}})"
+          "\n",
+          id, answer, id % 2);
+  const std::string file =
+      (bench.results() / "samples_quiz_2026-01-21T03-44-18.458309.jsonl").string();
+  ASSERT_TRUE(write_file(file, rows));
+  for (const auto& [task, prediction] : {std::pair("quiz/exact_match", "first 2"),
+                                         std::pair("quiz:filter 2/exact_match", "second 2")}) {
+    const Json item = shown(bench({"show", file, "--task", task, "--item", "2", "--json"}));
+    EXPECT_EQ(item.at("question"), "q2") << task;
+    EXPECT_EQ(item.at("prediction"), prediction) << task;
+  }
 }
 
 // The real file's first item, as the file has it.
