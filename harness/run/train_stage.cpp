@@ -282,7 +282,7 @@ Result<void> run_train(const TrainWork& work, const StageContext& context, Recor
          Tokenizer::load(context.parent(NodeKind::kTokenizer).folder / "tokenizer.json"));
   const TrainingStage stage = work.kind();
   const PortDefects defects = tell_defects(context);
-  const auto cards = work.device.mesh ? static_cast<int>(work.device.mesh->dp) : 1;
+  const auto cards = work.device.mesh ? static_cast<int>(work.device.mesh->ranks()) : 1;
   Device device(resolved.profile, ExecutionMode::kExecute, {.ranks = cards});
   NB_TRY(Recorder recorder, Recorder::create(context, device, stage));
   const auto start = std::chrono::steady_clock::now();

@@ -54,6 +54,16 @@ void Tape::record(Tensor& y, std::initializer_list<const Tensor*> inputs, SavedB
   t_open->nodes_.push_back(std::move(node));
 }
 
+void Tape::on_gradient(Tensor& x, std::function<void()> hear) {
+  NB_CHECK(wants_gradient(x), "[on_gradient] {} is no result of this tape", x.name());
+  record(x, {&x}, {}, [&] {
+    return [hear = std::move(hear)](const Tensor& dx, const SavedBlocks&) {
+      hear();
+      return Gradients{dx};
+    };
+  });
+}
+
 void Tape::backward(Tensor& root, Tensor dy) {
   NB_CHECK(wants_gradient(root), "[backward] {} is no result of this tape", root.name());
   std::vector<Node> nodes = std::exchange(nodes_, {});

@@ -33,6 +33,9 @@ class Tape {
   // get no gradient.
   static void record(Tensor& y, std::initializer_list<const Tensor*> inputs, SavedBlocks saved,
                      const std::function<Backward()>& backward);
+  // In backward `hear` is called when the whole gradient of x is there, before it goes on to the op
+  // that made x: of a result of this tape. Changes no gradient.
+  static void on_gradient(Tensor& x, std::function<void()> hear);
   // True where somebody wants the gradient of x.
   static bool wants_gradient(const Tensor& x);
 

@@ -25,6 +25,21 @@ ops::RotaryTables tables_of(const DecoderConfig& config, Device& device) {
                             {.base = config.architecture.rotary_base, .layout = layout});
 }
 
+// The weights of no block, as long as a pass takes.
+class PassHooks {
+ public:
+  explicit PassHooks(WeightHooks* hooks) : hooks_(hooks) {
+    if (hooks_ != nullptr) hooks_->before_pass();
+  }
+  // A pass that fails leaves them: its ranks end.
+  void end() {
+    if (hooks_ != nullptr) hooks_->after_pass();
+  }
+
+ private:
+  WeightHooks* hooks_;
+};
+
 }  // namespace
 
 struct Decoder::Impl {
@@ -54,11 +69,13 @@ struct Decoder::Impl {
     Tape tape;
     const Tensor input_ids = ops::upload_ids(device, batch * time, 4, "inputs");
     const Tensor target_ids = ops::upload_ids(device, batch * time, 8, "targets");
+    PassHooks hooks(weights.hooks);
     WholePass pass(config, inputs, batch, time);
     dropout.is_on = dropout.rate > 0;
     const Tensor x = trunk(pass);
     Tensor loss = loss_of(x);
     tape.backward(loss);
+    hooks.end();
     dropout.is_on = false;
     ++dropout.pass;
     return device.executes() ? loss.host()[0] : 0.0F;
@@ -93,6 +110,7 @@ void Decoder::init(std::uint64_t seed) {
   init_parameters(parameter_specs(impl_->config), impl_->parameters, impl_->device, seed);
 }
 
+void Decoder::set_weight_hooks(WeightHooks* hooks) { impl_->weights.hooks = hooks; }
 void Decoder::set_recompute(bool on) { impl_->recomputes = on; }
 
 void Decoder::add_lora(const LoraSettings& settings, std::uint64_t seed) {
@@ -156,10 +174,12 @@ std::vector<float> Decoder::token_losses(std::span<const int> inputs, std::span<
   Impl& m = *impl_;
   const Tensor input_ids = ops::upload_ids(m.device, batch * time, 4, "inputs");
   const Tensor target_ids = ops::upload_ids(m.device, batch * time, 8, "targets");
+  PassHooks hooks(m.weights.hooks);
   WholePass pass(m.config, inputs, batch, time);
   const Tensor x = m.trunk(pass);
   std::vector<float> losses(m.device.executes() ? targets.size() : 0);
   ops::head_losses(m.device, x, m.head(), targets, false, losses, m.options());
+  hooks.end();
   return losses;
 }
 
@@ -167,10 +187,12 @@ void Decoder::forward_logits(std::span<const int> tokens, std::int64_t batch, st
                              std::span<const std::int64_t> rows, const LogitSink& sink) {
   Impl& m = *impl_;
   const Tensor ids = ops::upload_ids(m.device, batch * time, 4, "tokens");
+  PassHooks hooks(m.weights.hooks);
   WholePass pass(m.config, tokens, batch, time);
   if (m.listener) pass.listener = &m.listener;
   const Tensor x = m.trunk(pass);
   ops::head_logits(m.device, x, m.head(), rows, sink, m.scratch, m.options());
+  hooks.end();
 }
 
 void Decoder::listen(OpListener listener) { impl_->listener = std::move(listener); }
@@ -181,9 +203,11 @@ void Decoder::score_tokens(std::span<const int> tokens, std::span<const int> tar
   Impl& m = *impl_;
   const Tensor ids = ops::upload_ids(m.device, batch * time, 4, "tokens");
   const Tensor target_ids = ops::upload_ids(m.device, batch * time, 8, "targets");
+  PassHooks hooks(m.weights.hooks);
   WholePass pass(m.config, tokens, batch, time);
   const Tensor x = m.trunk(pass);
   ops::head_scores(m.device, x, m.head(), targets, log_probs, argmax, m.options());
+  hooks.end();
 }
 
 }  // namespace nb

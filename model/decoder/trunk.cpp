@@ -21,6 +21,19 @@ Tensor smeared(const Tensor& x, const DecoderWeights& w, Pass& pass) {
   return ops::add(x, ops::gate_heads(pass.previous(x), gate, "smear"), "smear");
 }
 
+// segment(x), a block, with its weights' hooks around it and around its backward.
+template <class Segment>
+Tensor hooked(Tensor x, std::int64_t layer, WeightHooks* hooks, const Segment& segment) {
+  if (hooks == nullptr) return segment(x);
+  if (Tape::wants_gradient(x))
+    Tape::on_gradient(x, [hooks, layer] { hooks->after_block_backward(layer); });
+  hooks->before_block(layer);
+  Tensor y = segment(x);
+  hooks->after_block(layer);
+  if (Tape::wants_gradient(y)) Tape::on_gradient(y, [hooks, layer] { hooks->before_block(layer); });
+  return y;
+}
+
 }  // namespace
 
 Tensor embedded(const DecoderWeights& w, const DecoderConfig& config, Pass& pass) {
@@ -47,7 +60,8 @@ Tensor trunk(const DecoderWeights& w, const DecoderConfig& config, const ops::Ro
     const auto here = [&w, &config, &tables, &pass, layer](const Tensor& in) {
       return block(in, w.blocks[static_cast<std::size_t>(layer)], {config, tables, pass, layer});
     };
-    x = recomputes ? recomputed(x, here) : here(x);
+    x = hooked(x, layer, w.hooks,
+               [&](const Tensor& in) { return recomputes ? recomputed(in, here) : here(in); });
     if (w.backout_lambda != nullptr && layer == config.n_layer / 2) middle = x;
   }
   x = pass.wanted(x);

@@ -48,6 +48,20 @@ struct BlockWeights {
   Parameter* value_gate = nullptr;       // (G, channels)
 };
 
+// Hears when a pass is about to read weights and when it has: in between they may lie elsewhere.
+// Values of parameters that are read must be there; ops of backward read those of their forward.
+class WeightHooks {
+ public:
+  virtual ~WeightHooks() = default;
+  // Of all that belongs to no block. A pass that is differentiated ends with its backward.
+  virtual void before_pass() = 0;
+  virtual void after_pass() = 0;
+  virtual void before_block(std::int64_t layer) = 0;  // in forward, and in backward again
+  virtual void after_block(std::int64_t layer) = 0;   // its forward
+  // Its backward, where its input has a gradient: nothing more is added to its weights'.
+  virtual void after_block_backward(std::int64_t layer) = 0;
+};
+
 struct DecoderWeights {
   Parameter* wte = nullptr;  // (V, C)
   Parameter* wpe = nullptr;  // (T, C)
@@ -56,6 +70,7 @@ struct DecoderWeights {
   Parameter* lm_head = nullptr;                               // (V, C); wte where they are one
   Parameter *resid_lambdas = nullptr, *x0_lambdas = nullptr;  // (layers)
   Parameter *smear_gate = nullptr, *smear_lambda = nullptr, *backout_lambda = nullptr;
+  WeightHooks* hooks = nullptr;  // null: all lie where they are read
 };
 DecoderWeights weights_of(const DecoderConfig& config, std::vector<Parameter>& parameters);
 

@@ -116,10 +116,15 @@ void newton_schulz_all(std::span<const Matrix> matrices, const NewtonSchulzSetti
 }
 
 void muon_update(Matrix parameter, ConstMatrix update, double learning_rate) {
+  muon_update(parameter, update, learning_rate, parameter.rows, parameter.cols);
+}
+
+void muon_update(Matrix parameter, ConstMatrix update, double learning_rate, std::int64_t of_rows,
+                 std::int64_t of_cols) {
   NB_CHECK(same_shape(parameter, update), "[muon_update] parameter is ({},{}), update ({},{})",
            parameter.rows, parameter.cols, update.rows, update.cols);
   if (parameter.size() == 0) return;
-  const double ratio = static_cast<double>(parameter.rows) / static_cast<double>(parameter.cols);
+  const double ratio = static_cast<double>(of_rows) / static_cast<double>(of_cols);
   const auto scale = static_cast<float>(learning_rate * pm::sqrt(std::max(1.0, ratio)));
   const inner::Table& table = inner::table();
   each_row(parameter.rows, parameter.cols, [&](std::int64_t i) {

@@ -36,5 +36,8 @@ void newton_schulz_all(std::span<const Matrix> matrices, const NewtonSchulzSetti
 
 // parameter = fma(-s, update, parameter), s = fp32(lr * sqrt(max(1, rows/cols))), in fp32.
 void muon_update(Matrix parameter, ConstMatrix update, double learning_rate);
+// The same for some of the rows of a matrix of of_rows and of_cols, which make the scale.
+void muon_update(Matrix parameter, ConstMatrix update, double learning_rate, std::int64_t of_rows,
+                 std::int64_t of_cols);
 
 }  // namespace nb::kernels

@@ -41,11 +41,16 @@ OpDesc matrix_desc(OpKind kind, const Tensor& tensor, std::string_view label) {
   return {.kind = kind, .label = label, .rows = tensor.shape()[0], .cols = tensor.shape()[1]};
 }
 
-void orthogonalise_all(std::span<const MuonMatrix> matrices, const NumericsPolicy& numerics) {
+kernels::NewtonSchulzSettings newton_schulz_settings(const NumericsPolicy& numerics) {
   kernels::NewtonSchulzSettings settings;
   settings.matmul = numerics.muon();
   settings.pointwise = numerics.pointwise_policy();
   settings.pointwise.storage = numerics.muon_matmul;
+  return settings;
+}
+
+void orthogonalise_all(std::span<const MuonMatrix> matrices, const NumericsPolicy& numerics) {
+  const kernels::NewtonSchulzSettings settings = newton_schulz_settings(numerics);
   std::vector<Matrix> updates;
   for (const MuonMatrix& m : matrices) updates.push_back(m.gradient.matrix());
   kernels::newton_schulz_all(updates, settings);
@@ -164,15 +169,9 @@ void muon(Device& device, std::span<const MuonMatrix> matrices, double momentum,
              "[muon] {}: p {}, g {}, buffer {}", m.label, m.parameter.shape().text(),
              m.gradient.shape().text(), m.buffer.shape().text());
     const bool is_last = &m == &matrices.back();
-    OpDesc desc = matrix_desc(OpKind::kMuonMomentum, m.gradient, m.label);
-    desc.inputs = {&m.gradient, &m.buffer};
-    desc.output = &m.gradient;
-    device.run(desc, [&] {
-      kernels::muon_momentum(m.gradient.host(), m.buffer.host(), m.gradient.host(), momentum,
-                             m.buffer.dtype());
-    });
+    muon_momentum(device, m.gradient, m.buffer, momentum, m.label);
     const Tensor x = device.allocate(m.gradient.shape(), device.numerics().muon_matmul, m.label);
-    desc = matrix_desc(OpKind::kNewtonSchulz, m.gradient, m.label);
+    OpDesc desc = matrix_desc(OpKind::kNewtonSchulz, m.gradient, m.label);
     desc.inputs = {&m.gradient};
     desc.output = &x;
     device.run(desc, [&] {
@@ -185,6 +184,37 @@ void muon(Device& device, std::span<const MuonMatrix> matrices, double momentum,
       if (is_last) update_all(matrices, learning_rate);
     });
   }
+}
+
+void muon_momentum(Device& device, Tensor& gradient, Tensor& buffer, double momentum,
+                   std::string_view label) {
+  OpDesc desc = matrix_desc(OpKind::kMuonMomentum, gradient, label);
+  desc.inputs = {&gradient, &buffer};
+  desc.output = &gradient;
+  device.run(desc, [&] {
+    kernels::muon_momentum(gradient.host(), buffer.host(), gradient.host(), momentum,
+                           buffer.dtype());
+  });
+}
+
+void orthogonalise(Device& device, Tensor& update, std::string_view label) {
+  OpDesc desc = matrix_desc(OpKind::kNewtonSchulz, update, label);
+  desc.inputs = {&update};
+  desc.output = &update;
+  device.run(desc, [&] {
+    const Matrix whole = update.matrix();
+    kernels::newton_schulz_all({&whole, 1}, newton_schulz_settings(device.numerics()));
+  });
+}
+
+void muon_update(Device& device, Tensor& rows, const Tensor& x, double learning_rate,
+                 const Shape& whole, std::string_view label) {
+  OpDesc desc = matrix_desc(OpKind::kMuonUpdate, rows, label);
+  desc.inputs = {&rows, &x};
+  desc.output = &rows;
+  device.run(desc, [&] {
+    kernels::muon_update(rows.matrix(), x.matrix(), learning_rate, whole[0], whole[1]);
+  });
 }
 
 }  // namespace nb::ops

@@ -46,4 +46,13 @@ struct MuonMatrix {
 void muon(Device& device, std::span<const MuonMatrix> matrices, double momentum,
           double learning_rate);
 
+// Its parts, where ranks have rows of the matrices. gradient ← Nesterov update, in place.
+void muon_momentum(Device& device, Tensor& gradient, Tensor& buffer, double momentum,
+                   std::string_view label);
+// A whole update in the policy's Muon dtype, in place.
+void orthogonalise(Device& device, Tensor& update, std::string_view label);
+// Rows of a matrix of shape `whole` −= lr √max(1, rows/cols) × x.
+void muon_update(Device& device, Tensor& rows, const Tensor& x, double learning_rate,
+                 const Shape& whole, std::string_view label);
+
 }  // namespace nb::ops

@@ -4,12 +4,14 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "model/collectives/communicator.hpp"
 #include "model/decoder/decoder.hpp"
 #include "model/optim/adamw.hpp"
 #include "model/optim/optimizer.hpp"
+#include "model/optim/sharded_muon.hpp"
 #include "model/tensor/dtype.hpp"
 
 namespace nb {
@@ -36,6 +38,12 @@ std::vector<std::unique_ptr<Optimizer>> make_optimizers(Decoder& decoder,
                                                         const OptimizerRates& rates,
                                                         Communicator* communicator = nullptr,
                                                         const OptimizerRules& rules = {});
+
+// The same where this rank has rows of every parameter (FSDP): AdamW of the own rows, Muon over the
+// ranks of the communicator.
+std::vector<std::unique_ptr<Optimizer>> make_sharded_optimizers(
+    std::span<const ParameterRows> trained, const Decoder& decoder, const OptimizerRates& rates,
+    Communicator& communicator, const OptimizerRules& rules = {});
 
 // Scales all gradients of trained parameters by min(1, max_norm / (norm + 1e-6)) and returns the
 // norm before. max_norm 0: only measures.

@@ -113,8 +113,7 @@ Result<TrainResult> train(const TrainSettings& asked, Device& device, const Trai
                                   settings.matrix_lr, settings.weight_decay};
     const auto prepare = [&](TrainedModel& one) {
       one.adamw_denominator = denominator;
-      one.optimizers = make_optimizers(one.decoder, rates, one.shared.get(),
-                                       optimizer_rules(defects, denominator));
+      prepare_optimizers(one, rates, optimizer_rules(defects, denominator));
       one.decoder.set_recompute(settings.recompute.value_or(false));
     };
     prepare_ranks(mesh, model, prepare);

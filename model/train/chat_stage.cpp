@@ -43,8 +43,7 @@ Result<std::unique_ptr<TrainedModel>> open_parent(const ParentCheckpoint& parent
       one.decoder.add_lora(lora->lora, seed);
       one.decoder.set_adapter_dropout(lora->dropout, seed);
     }
-    one.optimizers = make_optimizers(one.decoder, of_groups, one.shared.get(),
-                                     optimizer_rules(defects, one.adamw_denominator));
+    prepare_optimizers(one, of_groups, optimizer_rules(defects, one.adamw_denominator));
   };
   prepare_ranks(mesh, *model, prepare);
   return model;

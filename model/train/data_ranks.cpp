@@ -31,44 +31,14 @@ std::vector<Parameter*> weights_of(Decoder& decoder) {
 
 }  // namespace
 
-FieldList MeshSettings::fields() {
-  return {{"dp",
-           "data-parallel ranks: cards that each train a copy on their share of a step",
-           &dp,
-           {.min = 1}},
-          {"zero",
-           "1: the ranks share the optimizers' state (ZeRO-1, nanochat's distributed AdamW and "
-           "Muon); absent: each has all of it",
-           &zero,
-           {.min = 1, .max = 1, .omits_absent = true}}};
-}
-
-Result<void> check_ranks(const std::optional<MeshSettings>& mesh, std::int64_t parts,
-                         const DeviceProfile& profile, Shared shared) {
-  if (!mesh) return {};
-  if (parts % mesh->dp != 0) {
-    const bool is_batches = shared == Shared::kMicroBatches;
-    return bad_input(fmt::format(
-        "mesh/dp: {} ranks cannot share the {} {}{} of a step evenly; choose a divisor, or another "
-        "batch",
-        mesh->dp, parts, is_batches ? "micro-batch" : "question",
-        parts == 1   ? ""
-        : is_batches ? "es"
-                     : "s"));
-  }
-  if (const std::int64_t most = profile.links.devices.whole(); mesh->dp > most)
-    return bad_input(fmt::format(
-        "mesh/dp: {} ranks of {}, which has {} card{} in a node; ranks train within one node",
-        mesh->dp, profile.name(), most, most == 1 ? "" : "s"));
-  return {};
-}
-
 struct DataRanks::Rank {
   Rank(const TrainedModel& first, int index, int ranks)
       : device(first.decoder.device().profile(), ExecutionMode::kExecute,
                {.index = index, .ranks = ranks, .trace_steps = 0}),
         model(first.decoder.config(), device) {
     model.adamw_denominator = first.adamw_denominator;
+    model.shard_plan = first.shard_plan;
+    if (model.shard_plan) model.shard_plan->rank = index;
     if (first.shared != nullptr)
       model.shared = std::make_unique<LentCommunicator>(device, index, ranks);
   }
@@ -79,11 +49,12 @@ struct DataRanks::Rank {
 DataRanks::DataRanks(TrainedModel& first, const MeshSettings& mesh,
                      const std::function<void(TrainedModel&)>& prepare)
     : first_(first), mesh_(mesh) {
-  for (int r = 1; r < mesh.dp; ++r) {
-    others_.push_back(std::make_unique<Rank>(first, r, static_cast<int>(mesh.dp)));
+  for (int r = 1; r < mesh.ranks(); ++r) {
+    others_.push_back(std::make_unique<Rank>(first, r, static_cast<int>(mesh.ranks())));
     prepare(others_.back()->model);
   }
-  if (first.shared != nullptr) shared_state_ = std::make_unique<SharedState>(models());
+  if (first.shared != nullptr || first.sharded != nullptr)
+    shared_state_ = std::make_unique<SharedState>(models());
 }
 DataRanks::~DataRanks() = default;
 
@@ -96,6 +67,10 @@ std::vector<TrainedModel*> DataRanks::models() const {
 }
 
 void DataRanks::share() {
+  if (first_.sharded != nullptr) {
+    for (TrainedModel* model : models()) model->sharded->take(first_.decoder);
+    return shared_state_->scatter();
+  }
   const auto copy = [](Tensor& from, Tensor& to) {
     std::ranges::copy(std::as_const(from).host(), to.host().begin());
   };
@@ -137,35 +112,44 @@ void DataRanks::run(const std::function<void(TrainedModel&, Communicator&)>& bod
     const UseScope scope(world.device(), use);
     TrainedModel& model = *all[static_cast<std::size_t>(world.rank())];
     if (model.shared != nullptr) model.shared->lend(&world);
+    if (model.sharded != nullptr) model.sharded->begin(world);
     body(model, world);
     if (model.shared != nullptr) model.shared->lend(nullptr);
+    if (model.sharded != nullptr) model.sharded->end();
   });
   if (!done) throw std::runtime_error(done.error().message);
+  if (first_.sharded != nullptr)
+    for (TrainedModel* model : all)
+      if (model->sharded->plan().copy() == 0) model->sharded->give(first_.decoder);
 }
 
 double DataRanks::update(TrainedModel& model, Communicator& world, std::optional<double> grad_clip,
                          const SchedulePoint& point, const std::function<double()>& loss) const {
-  if (model.shared != nullptr) return update_shares(model, world, grad_clip, point, loss);
-  for (Parameter* p : model.decoder.trained_parameters())
-    world.all_reduce(CollectiveBuffer(p->grad), Reduce::kAverage, p->name);
   const bool is_first = world.rank() == 0;
-  return apply_gradients(model.decoder, model.optimizers, grad_clip, point, is_first ? loss() : 0,
-                         is_first ? first_.observer : nullptr);
+  const auto loss_there = [&] { return is_first ? loss() : 0; };
+  const StageObserver* observer = is_first ? first_.observer : nullptr;
+  return update_on_rank(model, world, grad_clip, point, loss_there, observer);
+}
+
+namespace {
+
+// What this rank updates by, averaged.
+std::vector<OwnGradient> reduced_gradients(TrainedModel& model) {
+  if (model.sharded != nullptr) return model.sharded->own_gradients();
+  std::vector<OwnGradient> own;
+  for (const auto& optimizer : model.optimizers) {
+    optimizer->reduce();
+    for (const OwnGradient& one : optimizer->own_gradients()) own.push_back(one);
+  }
+  return own;
 }
 
 // The ranks' squares go as three fp32 numbers each, which hold all bits of a double.
-double DataRanks::update_shares(TrainedModel& model, Communicator& world,
-                                std::optional<double> grad_clip, const SchedulePoint& point,
-                                const std::function<double()>& loss) const {
-  std::vector<Tensor*> own, counted;
-  for (const auto& optimizer : model.optimizers) {
-    optimizer->reduce();
-    for (const OwnGradient& one : optimizer->own_gradients()) {
-      own.push_back(one.gradient);
-      if (one.is_counted) counted.push_back(one.gradient);
-    }
+double sum_over_ranks(double rest, Communicator& world) {
+  if (!world.device().executes()) {
+    world.all_gather({3, DType::kFp32}, {3 * world.size(), DType::kFp32}, "grad_norm");
+    return 0;
   }
-  double rest = grad_clip ? ops::grad_squares(world.device(), counted) : ops::squares_of(counted);
   std::array<float, 3> mine{};
   for (float& part : mine) {
     part = static_cast<float>(rest);
@@ -173,19 +157,49 @@ double DataRanks::update_shares(TrainedModel& model, Communicator& world,
   }
   std::vector<float> all(mine.size() * static_cast<std::size_t>(world.size()));
   world.all_gather({mine, DType::kFp32}, {all, DType::kFp32}, "grad_norm");
-  double squares = 0;
+  double sum = 0;
   for (std::size_t at = 0; at < all.size(); at += mine.size())
-    squares += static_cast<double>(all[at]) + static_cast<double>(all[at + 1]) +
-               static_cast<double>(all[at + 2]);
-  const double norm = std::sqrt(squares);
+    sum += static_cast<double>(all[at]) + static_cast<double>(all[at + 1]) +
+           static_cast<double>(all[at + 2]);
+  return sum;
+}
+
+double update_shares(TrainedModel& model, Communicator& world, std::optional<double> grad_clip,
+                     const SchedulePoint& point, const std::function<double()>& loss,
+                     const StageObserver* observer) {
+  std::vector<Tensor*> own, counted;
+  for (const OwnGradient& one : reduced_gradients(model)) {
+    own.push_back(one.gradient);
+    if (one.is_counted) counted.push_back(one.gradient);
+  }
+  double squares = 0;
+  if (grad_clip)
+    squares = ops::grad_squares(world.device(), counted);
+  else if (world.device().executes())
+    squares = ops::squares_of(counted);
+  const double norm = std::sqrt(sum_over_ranks(squares, world));
   if (grad_clip && *grad_clip > 0) {
     const double factor = *grad_clip / (norm + 1e-6);
     ops::grad_scale(world.device(), own, factor < 1 ? static_cast<float>(factor) : 1.0F);
   }
-  const bool is_first = world.rank() == 0;
-  finish_update(model.decoder, model.optimizers, norm, point, is_first ? loss() : 0,
-                is_first ? first_.observer : nullptr);
+  finish_update(model.decoder, model.optimizers, norm, point, loss(),
+                model.sharded == nullptr ? observer : nullptr);
+  if (model.sharded != nullptr && std::isfinite(norm)) model.sharded->zero_grad();
   return norm;
+}
+
+}  // namespace
+
+double update_on_rank(TrainedModel& model, Communicator& world, std::optional<double> grad_clip,
+                      const SchedulePoint& point, const std::function<double()>& loss,
+                      const StageObserver* observer) {
+  if (model.shared != nullptr || model.sharded != nullptr)
+    return update_shares(model, world, grad_clip, point, loss, observer);
+  for (Parameter* p : model.decoder.trained_parameters())
+    world.all_reduce(world.device().executes() ? CollectiveBuffer(p->grad)
+                                               : CollectiveBuffer(p->grad.count(), p->grad.dtype()),
+                     Reduce::kAverage, p->name);
+  return apply_gradients(model.decoder, model.optimizers, grad_clip, point, loss(), observer);
 }
 
 Json DataRanks::devices() const {
@@ -205,7 +219,7 @@ Result<void> DataRanks::restore(const Json& devices) {
 }
 
 std::string DataRanks::unshared() const {
-  if (shared_state_ == nullptr) return "";
+  if (first_.shared == nullptr) return "";
   std::vector<std::string> names;
   const auto ranks = static_cast<int>(size());
   for (const Parameter* p : first_.decoder.trained_parameters())
@@ -252,8 +266,8 @@ StepOutcome DataRanks::step(const StepPlan& plan, const SchedulePoint& point,
       const auto number = static_cast<std::int64_t>(micro);
       model.decoder.begin_pass(number);
       losses[micro] = pass(model, batch, number, 1.0 / static_cast<double>(each));
-      note_not_finite(not_finite[rank], losses[micro], model.decoder, batch);
-      if (plan.gradient_sum) round_gradients(model.decoder, *plan.gradient_sum);
+      note_on_rank(not_finite[rank], losses[micro], model, batch);
+      if (plan.gradient_sum) round_gradients(model, *plan.gradient_sum);
     }
     norms[rank] = update(model, world, plan.grad_clip, point, mean_loss);
     ops::read_scalar(world.device(), "train_loss");
@@ -263,6 +277,9 @@ StepOutcome DataRanks::step(const StepPlan& plan, const SchedulePoint& point,
   outcome.grad_norm = norms.front();
   for (const std::string& where : not_finite)
     if (outcome.not_finite.empty()) outcome.not_finite = where;
+  if (first_.sharded != nullptr)
+    for (std::size_t micro = 0; micro < batches.size(); ++micro)
+      note_not_finite(outcome.not_finite, losses[micro], first_.decoder, batches[micro]);
   outcome.time_ns = device.time_ns() - start_ns;
   outcome.account = device.account() - account_before;
   return outcome;
@@ -270,6 +287,14 @@ StepOutcome DataRanks::step(const StepPlan& plan, const SchedulePoint& point,
 
 std::vector<std::string> DataRanks::differing() const {
   std::vector<std::string> names;
+  if (first_.sharded != nullptr) {
+    const std::vector<TrainedModel*> all = models();
+    const auto pieces = static_cast<std::size_t>(first_.shard_plan->pieces);
+    for (std::size_t r = pieces; r < all.size(); ++r)
+      for (std::string& name : all[r]->sharded->differing(*all[r % pieces]->sharded))
+        if (std::ranges::find(names, name) == names.end()) names.push_back(std::move(name));
+    return names;
+  }
   const std::vector<Parameter*> mine = weights_of(first_.decoder);
   for (std::size_t i = 0; i < mine.size(); ++i) {
     const auto bits = [&](Decoder& decoder) {
@@ -283,12 +308,48 @@ std::vector<std::string> DataRanks::differing() const {
   return names;
 }
 
+WholeWeights::WholeWeights(TrainedModel& model) : sharded_(model.sharded.get()) {
+  if (sharded_ != nullptr) sharded_->gather_all();
+}
+WholeWeights::~WholeWeights() {
+  if (sharded_ != nullptr) sharded_->free_all();
+}
+
 TrainedModel::TrainedModel(const DecoderConfig& config, Device& device) : decoder(config, device) {}
 TrainedModel::~TrainedModel() = default;
 
+void prepare_optimizers(TrainedModel& model, const OptimizerRates& rates,
+                        const OptimizerRules& rules) {
+  if (!model.shard_plan) {
+    model.optimizers = make_optimizers(model.decoder, rates, model.shared.get(), rules);
+    return;
+  }
+  model.sharded = std::make_unique<ShardedWeights>(model.decoder, *model.shard_plan);
+  model.optimizers = make_sharded_optimizers(model.sharded->trained(), model.decoder, rates,
+                                             model.sharded->group(), rules);
+}
+
+void round_gradients(TrainedModel& model, DType dtype) {
+  if (model.sharded != nullptr)
+    model.sharded->round_gradients(dtype);
+  else
+    round_gradients(model.decoder, dtype);
+}
+
+void note_on_rank(std::string& found, double loss, TrainedModel& model, const Batch& batch) {
+  if (model.sharded == nullptr) note_not_finite(found, loss, model.decoder, batch);
+}
+
 void prepare_ranks(const std::optional<MeshSettings>& mesh, TrainedModel& model,
                    const std::function<void(TrainedModel&)>& prepare) {
-  const std::int64_t ranks = mesh ? mesh->dp : 1;
+  const std::int64_t ranks = mesh ? mesh->ranks() : 1;
+  if (mesh && mesh->is_sharded()) {
+    const auto copies = static_cast<int>(mesh->copies());
+    model.shard_plan = {.pieces = static_cast<int>(ranks) / copies,
+                        .copies = copies,
+                        .param = wire_type(mesh->param),
+                        .reduce = wire_type(mesh->reduce)};
+  }
   if (ranks > 1 && mesh->zero)
     model.shared =
         std::make_unique<LentCommunicator>(model.decoder.device(), 0, static_cast<int>(ranks));
@@ -303,8 +364,7 @@ OptimizerList whole_optimizers(const TrainedModel& model) {
 
 void add_mesh(const TrainedModel& model, Json& identity) {
   if (model.ranks == nullptr) return;
-  identity["mesh"] = {{"dp", model.ranks->size()}};
-  if (model.ranks->mesh().zero) identity["mesh"]["zero"] = *model.ranks->mesh().zero;
+  identity["mesh"] = print_struct(model.ranks->mesh());
 }
 
 std::vector<TrainedModel*> models_of(TrainedModel& model) {

@@ -10,6 +10,9 @@
 // others than of one sum, whose chunks (kernels/reduce.hpp) begin elsewhere. Else all bits are
 // those of the all-reduces: AdamW's in any order of a sum, Muon's where that is the order of ranks
 // or p is 2, since a ring begins elsewhere in a whole matrix than in a piece of each.
+//
+// FSDP (mesh/fsdp): weights, gradients and state are cut by rows (sharded_weights.hpp); the norm is
+// that of ZeRO-1.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +27,9 @@
 #include "model/collectives/communicator.hpp"
 #include "model/collectives/lent.hpp"
 #include "model/device/device.hpp"
+#include "model/optim/groups.hpp"
 #include "model/train/mesh_settings.hpp"
+#include "model/train/sharded_weights.hpp"
 #include "model/train/shared_state.hpp"
 #include "model/train/stage_task.hpp"
 #include "model/train/step.hpp"
@@ -81,13 +86,38 @@ class DataRanks {
 
  private:
   struct Rank;
-  double update_shares(TrainedModel& model, Communicator& world, std::optional<double> grad_clip,
-                       const SchedulePoint& point, const std::function<double()>& loss) const;
   TrainedModel& first_;
   MeshSettings mesh_;
   std::vector<std::unique_ptr<Rank>> others_;
   std::unique_ptr<SharedState> shared_state_;
 };
+
+// update() of a rank, whose loss() and observer are asked on rank 0 alone. Also of a dry rank that
+// stands for all (collectives/symmetric.cpp).
+double update_on_rank(TrainedModel& model, Communicator& world, std::optional<double> grad_clip,
+                      const SchedulePoint& point, const std::function<double()>& loss,
+                      const StageObserver* observer);
+// Of weights, gradients and optimizer state that ranks share, too.
+void round_gradients(TrainedModel& model, DType dtype);
+// note_not_finite() on a rank's thread: not of sharded weights, which are read by all ranks at
+// once.
+void note_on_rank(std::string& found, double loss, TrainedModel& model, const Batch& batch);
+
+// As long as it lives, a rank's weights are whole where they are sharded. All ranks make one.
+class WholeWeights {
+ public:
+  explicit WholeWeights(TrainedModel& model);
+  ~WholeWeights();
+  WholeWeights(const WholeWeights&) = delete;
+  WholeWeights& operator=(const WholeWeights&) = delete;
+
+ private:
+  ShardedWeights* sharded_;
+};
+
+// make_optimizers() of the model as its mesh has it, after its adapters are there.
+void prepare_optimizers(TrainedModel& model, const OptimizerRates& rates,
+                        const OptimizerRules& rules);
 
 // prepare() of the model: its adapters, its optimizers, with model.shared. And the other ranks of a
 // mesh of more than one.

@@ -3,26 +3,46 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "harness/base/fields.hpp"
 #include "harness/base/result.hpp"
 #include "model/device/profile.hpp"
+#include "model/tensor/dtype.hpp"
 
 namespace nb {
 
-// How a device entry of a suite lays out its cards.
+// How a device entry of a suite lays out its cards: dp × fsdp of them.
 struct MeshSettings {
   std::int64_t dp = 1;  // data-parallel ranks
   // 1: each holds a part of the optimizers' state and updates a part of the weights (ZeRO-1, as
   // nanochat's DistAdamW and DistMuon); absent: all hold and update everything.
   std::optional<std::int64_t> zero = {};
+  // Ranks that share weights, gradients and optimizer state (sharded_weights.hpp); absent: none do.
+  std::optional<std::int64_t> fsdp = {};
+  // Of dp and fsdp both above 1: "full" cuts over all ranks, "hybrid" within each fsdp ranks, of
+  // which there are dp copies.
+  std::optional<std::string> shard = {};
+  std::optional<std::string> param = {};   // type of gathered weights: "fp32", "bf16"
+  std::optional<std::string> reduce = {};  // type in which gradients are reduced
+  // Predicted only: refused by name here.
+  std::optional<std::int64_t> tp = {}, pp = {}, cp = {}, ep = {};
+
+  std::int64_t ranks() const { return dp * fsdp.value_or(1); }
+  bool is_sharded() const { return fsdp.value_or(1) > 1; }
+  std::int64_t copies() const { return is_sharded() && shard == "hybrid" ? dp : 1; }
   FieldList fields();
 };
 
+// What one key of a mesh says without the others; bad_input names what can be done instead.
+Result<void> check_mesh(const MeshSettings& mesh);
+// "fp32", "bf16"; none where nothing is said. NB_CHECK: one of these.
+std::optional<DType> wire_type(const std::optional<std::string>& name);
+
 enum class Shared : std::uint8_t { kMicroBatches, kQuestions };  // what the ranks share of a step
 
-// bad_input with the numbers: the parts of a step do not go evenly over the ranks, or a node of
-// this machine has fewer cards.
+// bad_input with the numbers: check_mesh(), the parts of a step do not go evenly over the ranks, or
+// a node of this machine has fewer cards.
 Result<void> check_ranks(const std::optional<MeshSettings>& mesh, std::int64_t parts,
                          const DeviceProfile& profile, Shared shared = Shared::kMicroBatches);
 

@@ -317,7 +317,8 @@ std::vector<Rollout> RlTask::roll_out_all(std::span<const std::size_t> questions
   if (model_.ranks == nullptr)
     return roll_out(*samplers_.front(), data_.train, questions, step, rollout_plan());
   std::vector<std::vector<Rollout>> of_question(questions.size());
-  model_.ranks->run([&](TrainedModel&, Communicator& world) {
+  model_.ranks->run([&](TrainedModel& model, Communicator& world) {
+    const WholeWeights whole(model);
     const auto rank = static_cast<std::size_t>(world.rank()), ranks = samplers_.size();
     std::vector<std::size_t> own;
     for (std::size_t q = rank; q < questions.size(); q += ranks) own.push_back(questions[q]);
@@ -354,8 +355,8 @@ void RlTask::train_all(TrainedModel& model, Communicator* world, const ScheduleP
       model.decoder.begin_pass(static_cast<std::int64_t>(u * passes.size() + i));
       update.losses[i] = train(model, pass, static_cast<double>(passes.size()) / of_rank,
                                shares[i] * of_rank, update.metrics[i]);
-      note_not_finite(update.not_finite[rank], update.losses[i], model.decoder, pass.batch);
-      if (const auto sum = gradient_sum(defects_)) round_gradients(model.decoder, *sum);
+      note_on_rank(update.not_finite[rank], update.losses[i], model, pass.batch);
+      if (const auto sum = gradient_sum(defects_)) round_gradients(model, *sum);
     }
     const SchedulePoint now = {optimizer_steps_ + static_cast<std::int64_t>(u), point.lr_multiplier,
                                point.momentum};

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "harness/base/check.hpp"
+#include "model/optim/row_shards.hpp"
 
 namespace nb {
 namespace {
@@ -24,8 +25,8 @@ Shape shape_of(const std::string& state, Decoder& decoder) {
 // Of the optimizers at one place of the ranks' lists.
 class SharedState::Whole final : public Optimizer {
  public:
-  Whole(std::vector<Optimizer*> parts, Decoder& decoder, Device& host)
-      : parts_(std::move(parts)), decoder_(decoder), host_(host) {}
+  Whole(std::vector<Optimizer*> parts, int pieces, Decoder& decoder, Device& host)
+      : parts_(std::move(parts)), pieces_(pieces), decoder_(decoder), host_(host) {}
 
   void step(const SchedulePoint&) override { NB_CHECK(false, "[shared_state] does not train"); }
   void allocate_state() override {
@@ -67,13 +68,18 @@ class SharedState::Whole final : public Optimizer {
     if (tensors_.empty()) return;
     for (std::size_t rank = 0; rank < parts_.size(); ++rank)
       for (const NamedState& one : parts_[rank]->state()) {
-        const std::span<float> whole = tensors_.at(one.name).host();
+        Tensor& tensor = tensors_.at(one.name);
+        const std::span<float> whole = tensor.host();
         const auto count = static_cast<std::size_t>(one.tensor->count());
-        body(count == whole.size() ? whole : whole.subspan(rank * count, count), *one.tensor);
+        const RowShard rows = row_shard(tensor.shape(), static_cast<int>(rank) % pieces_, pieces_);
+        body(count == whole.size() ? whole
+                                   : whole.subspan(static_cast<std::size_t>(rows.first()), count),
+             *one.tensor);
       }
   }
 
   std::vector<Optimizer*> parts_;  // one a rank
+  int pieces_;                     // of a whole; the same on every so many ranks
   Decoder& decoder_;
   Device& host_;
   std::map<std::string, Tensor> tensors_;
@@ -85,7 +91,10 @@ SharedState::SharedState(std::vector<TrainedModel*> models)
   for (std::size_t o = 0; o < models.front()->optimizers.size(); ++o) {
     std::vector<Optimizer*> parts;
     for (TrainedModel* model : models) parts.push_back(model->optimizers[o].get());
-    whole_.push_back(std::make_unique<Whole>(std::move(parts), models.front()->decoder, host_));
+    const auto& plan = models.front()->shard_plan;
+    const int pieces = plan ? plan->pieces : static_cast<int>(parts.size());
+    whole_.push_back(
+        std::make_unique<Whole>(std::move(parts), pieces, models.front()->decoder, host_));
   }
 }
 

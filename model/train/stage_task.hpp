@@ -14,6 +14,7 @@
 #include "model/optim/adamw.hpp"
 #include "model/optim/optimizer.hpp"
 #include "model/train/replicas.hpp"
+#include "model/train/sharded_weights.hpp"
 #include "model/train/stage_observer.hpp"
 #include "model/train/step.hpp"
 #include "model/train/step_row.hpp"
@@ -28,6 +29,9 @@ struct TrainedModel {
   TrainedModel(const DecoderConfig& config, Device& device);
   ~TrainedModel();
   Decoder decoder;
+  // How the weights are cut, and those that are (FSDP); none, null: the decoder's are whole.
+  std::optional<ShardPlan> shard_plan;
+  std::unique_ptr<ShardedWeights> sharded;
   std::vector<std::unique_ptr<Optimizer>> optimizers;
   AdamWDenominator adamw_denominator = AdamWDenominator::kScaledStep;  // of these
   // Another model that is trained with it and ought to have the same weights; null: none. One of

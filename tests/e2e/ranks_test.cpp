@@ -35,7 +35,8 @@ TEST(Ranks, ShareTheStepsOfAllStages) {
       "tests/e2e/stages.json",
       {"--set",
        R"(/devices=["ascend_910b3",{"profile":"ascend_910b3","name":"two","mesh":{"dp":2}},)"
-       R"({"profile":"ascend_910b3","name":"shared","mesh":{"dp":2,"zero":1}}])",
+       R"({"profile":"ascend_910b3","name":"shared","mesh":{"dp":2,"zero":1}},)"
+       R"({"profile":"ascend_910b3","name":"sharded","mesh":{"fsdp":2}}])",
        "--set", "/stages/base/grad_clip=0"});  // a norm of shares is summed otherwise
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   for (const std::string stage : {"base", "mid", "sft", "rl"}) {
@@ -44,13 +45,14 @@ TEST(Ranks, ShareTheStepsOfAllStages) {
       return read_record(bench.node("train-" + stage + "-" + device + "-s1")).value_or(Record());
     };
     const Record alone = record("ascend_910b3"), two = record("two");
-    for (const Record& several : {two, record("shared")}) {
+    for (const Record& several : {two, record("shared"), record("sharded")}) {
       EXPECT_EQ(several.subject.at("weights"), alone.subject.at("weights"));
       EXPECT_NE(several.node_key, alone.node_key);
       EXPECT_EQ(find_metric(several, "replica_mismatch")->value, 0);
       EXPECT_GT(find_metric(several, "link_bytes")->value, 0);
     }
     EXPECT_NE(record("shared").node_key, two.node_key);
+    EXPECT_NE(record("sharded").node_key, two.node_key);
     EXPECT_EQ(find_metric(alone, "link_bytes"), nullptr);
   }
 }
@@ -66,7 +68,7 @@ TEST(Ranks, ThatCannotShareAStepAreRefusedBeforeAnyWork) {
                   64,
                   {"/devices/0", "/stages/rl", "mesh/dp: 2 ranks cannot share the 3 questions"});
   expect_sentence(bench.run("suites/ranks.json", {"--set", "/devices/1/mesh/tp=2"}), 64,
-                  {"/devices/1/mesh", "tp"});
+                  {"/devices/1", "mesh/tp: tensor parallel training is not executed here"});
   expect_sentence(bench.run("suites/ranks.json", {"--set", "/devices/1/mesh/dp=0"}), 64,
                   {"/devices/1/mesh/dp"});
 }

@@ -118,7 +118,7 @@ class TinyChat {
     NB_TRY(DeviceProfile profile, load_profile("ascend_910b3"));
     if (change_profile) change_profile(profile);
     Device device(std::move(profile), ExecutionMode::kExecute,
-                  {.ranks = static_cast<int>(mesh ? mesh->dp : 1)});
+                  {.ranks = static_cast<int>(mesh ? mesh->ranks() : 1)});
     auto result =
         train_it(device, ParentCheckpoint{file, "digest of " + parent_.filename().string()});
     link_bytes = device.counters().link_bytes;
