@@ -106,6 +106,14 @@ TEST(FuzzCorpus, LongInputsTakeNoLongerThanTheirLengthExplains) {
   EXPECT_GT(counts.taken, 10U);
 }
 
+// What stands behind the last separator is empty: the mutator once repeated that for ever.
+TEST(FuzzCorpus, GrowingEndsAlsoWhereNothingIsLeftToRepeat) {
+  std::mt19937_64 random(5);
+  for (int round = 0; round < 500; ++round)
+    for (const char* text : {"a\n", "\n", "a,b\n", " "})
+      EXPECT_LE(grown(text, random, 1000).size(), 1010U);
+}
+
 TEST(FuzzCorpus, TheTableOfTheReadmeIsThatOfTheTargets) {
   const auto readme = read_file(kFolder / "README.md");
   ASSERT_TRUE(readme);

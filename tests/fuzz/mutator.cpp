@@ -237,7 +237,7 @@ std::string grown(const std::string& bytes, Random& random, std::size_t size) {
   const Stretch part = below(2, random) == 0
                            ? any_stretch(bytes, random)
                            : Stretch{below(bytes.size(), random), 1 + below(8, random)};
-  const std::string piece = bytes.substr(part.begin, part.size);
+  const std::string piece = part.size > 0 ? bytes.substr(part.begin, part.size) : bytes;
   std::string repeated = bytes.substr(0, part.begin);
   while (repeated.size() + bytes.size() < size) repeated += piece;
   return repeated + bytes.substr(std::min(part.begin + part.size, bytes.size()));
