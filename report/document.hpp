@@ -20,6 +20,22 @@ enum class Tone { kPlain, kGood, kBad, kUnsure };
 struct Banner {
   std::string text;
   Tone tone = Tone::kPlain;
+  std::vector<std::string> more = {};  // in smaller letters below it
+};
+// A few numbers that a reader takes away: "0.21 ×" and what it is.
+struct KeyFigures {
+  struct Figure {
+    std::string value, text;
+  };
+  std::vector<Figure> figures;
+};
+// Lists beside each other.
+struct Columns {
+  struct Column {
+    std::string title;
+    std::vector<std::string> items;
+  };
+  std::vector<Column> columns;
 };
 struct Paragraph {
   std::string text;
@@ -32,13 +48,20 @@ struct BulletList {
 struct CodeBlock {
   std::string text;
 };
+// In the cells of one column, a row each, markup of ours for HTML: instead of the text, which LaTeX
+// leaves out too, or in front of it.
+struct Pictures {
+  std::size_t column = 0;
+  std::vector<std::string> svgs;
+  bool beside_text = false;
+};
 // A cell may have several lines: the first is its value, the others say more about it.
 struct TableBlock {
   std::string caption;
   TextTable table;
   bool folded = false;  // shown when asked for; the caption says what is inside
-  // One a row, markup of ours: HTML shows it in the last column instead of the text, LaTeX neither.
-  std::vector<std::string> svgs = {};
+  Pictures pictures = {};
+  std::string note = {};  // below it, in small letters
 };
 // A plot that was drawn: its SVG goes into the HTML, its file name into the Markdown.
 struct PlotBlock {
@@ -50,8 +73,8 @@ struct ItemsBlock {
   ItemList list;
 };
 
-using Block =
-    std::variant<Banner, Paragraph, BulletList, CodeBlock, TableBlock, PlotBlock, ItemsBlock>;
+using Block = std::variant<Banner, KeyFigures, Columns, Paragraph, BulletList, CodeBlock,
+                           TableBlock, PlotBlock, ItemsBlock>;
 
 struct SectionContent {
   std::string id;  // anchor: "scores"
@@ -64,6 +87,7 @@ struct Document {
   std::string title;
   Words say;
   std::vector<SectionContent> sections;
+  std::string subtitle = {};  // below the title; empty: none
 };
 
 // The first `most` flips as rows, for renderers without a filter.

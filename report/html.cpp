@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <span>
+
 #include "report/markup.hpp"
 
 namespace nb {
@@ -41,8 +43,27 @@ struct Renderer {
   bool& has_script;
 
   void operator()(const Banner& block) const {
-    out +=
-        fmt::format("<p class=\"{}\">{}</p>\n", class_of(block.tone), markup_escaped(block.text));
+    out += fmt::format("<div class=\"{}\"><p>{}</p>", class_of(block.tone),
+                       markup_escaped(block.text));
+    for (const std::string& line : block.more)
+      out += "<p class=soft>" + markup_escaped(line) + "</p>";
+    out += "</div>\n";
+  }
+  void operator()(const KeyFigures& block) const {
+    out += "<dl class=figures>";
+    for (const KeyFigures::Figure& one : block.figures)
+      out += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>", markup_escaped(one.text),
+                         markup_escaped(one.value));
+    out += "</dl>\n";
+  }
+  void operator()(const Columns& block) const {
+    out += "<div class=columns>\n";
+    for (const Columns::Column& column : block.columns) {
+      out += "<div><h3>" + markup_escaped(column.title) + "</h3>\n";
+      (*this)(BulletList{column.items});
+      out += "</div>\n";
+    }
+    out += "</div>\n";
   }
   void operator()(const Paragraph& block) const {
     out += (block.is_warning ? "<p class=warning>" : "<p>") + markup_escaped(block.text) + "</p>\n";
@@ -57,13 +78,13 @@ struct Renderer {
     out += "<pre><code>" + markup_escaped(block.text) + "</code></pre>\n";
   }
   void operator()(const TableBlock& block) const {
-    if (!block.folded) {
-      out += html_table(block.table, block.caption, tables++, phone_rules, block.svgs);
-      return;
-    }
-    out += fmt::format("<details><summary>{} ({})</summary>\n", markup_escaped(block.caption),
-                       block.table.rows.size());
-    out += html_table(block.table, "", tables++, phone_rules, block.svgs) + "</details>\n";
+    if (block.folded)
+      out += fmt::format("<details><summary>{} ({})</summary>\n", markup_escaped(block.caption),
+                         block.table.rows.size());
+    out += html_table(block.table, block.folded ? "" : block.caption, tables++, phone_rules,
+                      block.pictures);
+    if (block.folded) out += "</details>\n";
+    if (!block.note.empty()) out += "<p class=note>" + markup_escaped(block.note) + "</p>\n";
   }
   void operator()(const PlotBlock& block) const {
     if (block.svg.empty()) return;
@@ -84,20 +105,24 @@ struct Renderer {
 std::string render_html(const Document& document) {
   const Words& say = document.say;
   std::string body = "<body>\n<h1>" + markup_escaped(document.title) + "</h1>\n";
+  if (!document.subtitle.empty())
+    body += "<p class=subtitle>" + markup_escaped(document.subtitle) + "</p>\n";
   std::string phone_rules;
   std::size_t tables = 0;
   bool has_script = false;
   const auto nav = [&] {
     body += fmt::format("<nav aria-label=\"{}\">", markup_escaped(say("contents")));
-    for (const SectionContent& section : document.sections)
+    for (const SectionContent& section : std::span(document.sections).subspan(1))
       body += fmt::format("<a href=\"#{}\">{}</a>", section.id, markup_escaped(section.title));
     body += "</nav>\n";
   };
   body += "<main>\n";
   for (std::size_t s = 0; s < document.sections.size(); ++s) {
     const SectionContent& section = document.sections[s];
+    // The title is the first screen's heading for those who see it.
     const std::string heading =
-        fmt::format("<h2 id={}>{}</h2>", section.id, markup_escaped(section.title));
+        fmt::format("<h2 id={}{}>{}</h2>", section.id, s == 0 ? " class=unseen" : "",
+                    markup_escaped(section.title));
     body += section.folded ? "<details><summary>" + heading + "</summary>\n" : heading + "\n";
     for (const Block& block : section.blocks)
       std::visit(Renderer{say, body, phone_rules, tables, has_script}, block);

@@ -20,9 +20,9 @@ std::string_view html_script();  // html_script.cpp: the items' filter and searc
 std::string html_policy(std::string_view style, std::string_view script);
 
 // One table. Of wide ones a rule a column is added to `phone_rules`: where a screen is narrow,
-// every row becomes a card, and the rule names its cells. svgs: one a row, in the last column.
+// every row becomes a card, and the rule names its cells.
 std::string html_table(const TextTable& table, const std::string& caption, std::size_t index,
-                       std::string& phone_rules, std::span<const std::string> svgs = {});
+                       std::string& phone_rules, const Pictures& pictures = {});
 // A table of the first items, the data for the script, and the script.
 std::string html_items(const ItemList& list, const Words& say, std::size_t index,
                        std::string& phone_rules);

@@ -21,6 +21,16 @@ a{color:var(--link)}
 p,li{max-width:60rem;overflow-wrap:anywhere}
 .banner{font-size:1.12rem;max-width:none;padding:.7rem 1rem;margin:.6rem 0;border-left:6px solid var(--plainline);background:var(--plain)}
 .banner.good{border-color:var(--good)}.banner.bad{border-color:var(--bad)}.banner.unsure{border-color:var(--unsure)}
+.banner p{max-width:none;margin:.2rem 0}.soft,.note,.subtitle{color:var(--soft)}.banner .soft{font-size:.92rem}
+.subtitle{margin:0 0 1rem;max-width:none}.note{font-size:.86rem;margin:-1rem 0 1.6rem}
+.unseen{position:absolute;width:1px;height:1px;margin:0;overflow:hidden;clip-path:inset(50%)}
+.figures{display:flex;flex-wrap:wrap;margin:1rem 0;border:1px solid var(--line);border-radius:8px}
+.figures div{display:flex;flex-direction:column-reverse;justify-content:flex-end;flex:1 1 11rem;padding:.6rem 1rem;border-left:1px solid var(--line)}
+.figures div:first-child{border-left:0}
+.figures dd{margin:0;font-size:1.45rem;font-weight:600;font-variant-numeric:tabular-nums}.figures dt{font-size:.86rem;color:var(--soft)}
+.columns{display:flex;flex-wrap:wrap;gap:0 2rem}.columns>div{flex:1 1 20rem;min-width:0}
+h3{font-size:1rem;margin:.6rem 0 .2rem}.columns ul{margin:.2rem 0 1rem;padding-left:1.2rem}
+td.drawn{white-space:nowrap}td.drawn .spark{display:inline-block;vertical-align:middle;margin-right:.6rem}
 .warning{background:var(--warn);border-left:4px solid var(--warnline);padding:.5rem .8rem}
 pre{background:var(--head);padding:.7rem 1rem;white-space:pre-wrap;overflow-wrap:anywhere;font-size:.88rem}
 .scroll{overflow-x:auto}

@@ -132,7 +132,7 @@ std::string css_string(const std::string& text) {
 }  // namespace
 
 std::string html_table(const TextTable& table, const std::string& caption, std::size_t index,
-                       std::string& phone_rules, std::span<const std::string> svgs) {
+                       std::string& phone_rules, const Pictures& pictures) {
   const bool cards = table.header.size() >= kCardColumns;
   const std::vector<bool> numbers = number_columns(table);
   std::string out =
@@ -151,13 +151,18 @@ std::string html_table(const TextTable& table, const std::string& caption, std::
     const auto& row = table.rows[r];
     out += "<tr>";
     for (std::size_t c = 0; c < table.header.size(); ++c) {
-      if (r < svgs.size() && c + 1 == table.header.size()) {
-        out += "<td>" + svgs[r] + "</td>";
+      const bool is_drawn = c == pictures.column && r < pictures.svgs.size();
+      if (is_drawn && !pictures.beside_text) {
+        out += "<td>" + pictures.svgs[r] + "</td>";
         continue;
       }
       const std::string cell = c < row.size() ? row[c] : std::string();
       std::string style(class_of(tone_of(cell)));
       if (numbers[c]) style = "n";
+      if (is_drawn) {
+        out += "<td class=drawn>" + pictures.svgs[r] + cell_html(cell) + "</td>";
+        continue;
+      }
       const bool is_name = c == 0 && !numbers[0];
       out += is_name ? "<th scope=row" : "<td";
       if (!style.empty()) out += " class=" + style;

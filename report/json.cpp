@@ -56,7 +56,20 @@ struct Text {
   void add(const char* kind, const std::string& text) const {
     list.push_back({{"kind", kind}, {"text", text}});
   }
-  void operator()(const Banner& block) const { add("headline", block.text); }
+  void operator()(const Banner& block) const {
+    add("headline", block.text);
+    for (const std::string& line : block.more) add("paragraph", line);
+  }
+  void operator()(const KeyFigures& block) const {
+    Json figures = Json::array();
+    for (const KeyFigures::Figure& one : block.figures)
+      figures.push_back({{"value", one.value}, {"text", one.text}});
+    list.push_back({{"kind", "figures"}, {"figures", std::move(figures)}});
+  }
+  void operator()(const Columns& block) const {
+    for (const Columns::Column& column : block.columns)
+      list.push_back({{"kind", "list"}, {"title", column.title}, {"items", column.items}});
+  }
   void operator()(const Paragraph& block) const {
     add(block.is_warning ? "warning" : "paragraph", block.text);
   }
@@ -87,6 +100,7 @@ Json report_json(const ReportContext& context, const Document& document) {
   const ReportInput& input = context.input;
   Json json = {{"schema", kReportSchema},
                {"title", document.title},
+               {"subtitle", document.subtitle},
                {"language", name(document.say.language())},
                {"gate", input.gate ? gate_json(*input.gate) : Json()},
                {"scores", scores_json(context.scores)},

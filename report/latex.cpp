@@ -87,9 +87,11 @@ std::size_t longest_line(const std::string& cell) {
 
 std::string table_of(const TableBlock& block, const std::string& id) {
   TextTable table = block.table;
-  if (!block.svgs.empty()) {  // pictures
-    table.header.pop_back();
-    for (auto& row : table.rows) row.resize(std::min(row.size(), table.header.size()));
+  if (!block.pictures.svgs.empty() && !block.pictures.beside_text) {
+    const auto column = static_cast<std::ptrdiff_t>(block.pictures.column);
+    table.header.erase(table.header.begin() + column);
+    for (auto& row : table.rows)
+      if (std::ssize(row) > column) row.erase(row.begin() + column);
   }
   const auto at = [&](const std::vector<std::string>& row, std::size_t c) {
     return c < row.size() ? row[c] : std::string();

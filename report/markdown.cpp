@@ -39,7 +39,21 @@ std::string fence_of(std::string_view text) {
 struct Renderer {
   const Words& say;
   std::string& out;
-  void operator()(const Banner& block) const { out += "**" + markdown_text(block.text) + "**\n\n"; }
+  void operator()(const Banner& block) const {
+    out += "**" + markdown_text(block.text) + "**\n\n";
+    for (const std::string& line : block.more) (*this)(Paragraph{line});
+  }
+  void operator()(const KeyFigures& block) const {
+    for (const KeyFigures::Figure& one : block.figures)
+      out += "- **" + markdown_text(one.value) + "** " + markdown_line(one.text) + "\n";
+    if (!block.figures.empty()) out += "\n";
+  }
+  void operator()(const Columns& block) const {
+    for (const Columns::Column& column : block.columns) {
+      out += markdown_line(column.title) + ":\n\n";
+      (*this)(BulletList{column.items});
+    }
+  }
   void operator()(const Paragraph& block) const {
     out +=
         (block.is_warning ? "**" + markdown_text(block.text) + "**" : markdown_line(block.text)) +
@@ -62,6 +76,7 @@ struct Renderer {
     }
     if (!block.caption.empty()) out += markdown_line(block.caption) + ":\n\n";
     out += table + "\n";
+    if (!block.note.empty()) (*this)(Paragraph{block.note});
   }
   void operator()(const ItemsBlock& block) const {
     (*this)(TableBlock{say("flip_items"), flip_table(block.list, say, kMarkdownItems), true});
@@ -79,6 +94,7 @@ struct Renderer {
 
 std::string render_markdown(const Document& document) {
   std::string out = "# " + markdown_text(document.title) + "\n\n";
+  if (!document.subtitle.empty()) out += markdown_line(document.subtitle) + "\n\n";
   for (const SectionContent& section : document.sections) {
     out += "## " + markdown_text(section.title) + "\n\n";
     if (section.folded)

@@ -25,8 +25,14 @@ ReportContext context_of(const ReportInput& input, Language language, FlipsCsv& 
   NB_CHECK(input.run != nullptr, "[report] no run given");
   FlipChoice choice{.most = kListedFlips};
   choice.take = [&](const FlipGroup& group, const Flip& flip) { flips.add(group, flip); };
-  ReportContext context{input, Words(language),     {},
-                        {},    score_tables(input), flips_of(input.comparisons, choice)};
+  const Words say(language);
+  ReportContext context{input,
+                        say,
+                        {},
+                        {},
+                        score_tables(input),
+                        flips_of(input.comparisons, choice),
+                        head_names(say, input)};
   if (input.add_texts) input.add_texts(context.flips);
   for (const StoredRecord* stored : records_of(*input.run, "train")) {
     if (is_imported(stored->record)) {
@@ -54,7 +60,8 @@ SectionContent content_of(const BroughtSection& brought) {
 }
 
 Document document_of(const ReportContext& context) {
-  Document document{context.input.title, context.say, {}};
+  const HeadNames& names = context.names;
+  Document document{names.title, context.say, {}, names.subtitle};
   for (const Section& section : sections()) {
     document.sections.push_back({std::string(section.id), context.say(section.title),
                                  section.blocks(context), section.folded});
@@ -126,12 +133,14 @@ Result<void> write_csv(const ReportContext& context, const fs::path& folder, Rep
 
 }  // namespace
 
-std::vector<Comparison> device_comparisons(const RunRecords& run) {
+std::vector<Comparison> device_comparisons(
+    const RunRecords& run, const std::function<bool(const std::string& device)>& is_baseline) {
   std::set<std::string> names;
   for (const StoredRecord& stored : run.records)
     if (!stored.record.device.empty() && !is_inner_arm(stored.record))
       names.insert(stored.record.device);
-  const std::vector<std::string> devices(names.begin(), names.end());
+  std::vector<std::string> devices(names.begin(), names.end());
+  if (is_baseline) std::ranges::stable_partition(devices, is_baseline);
   std::vector<Comparison> comparisons;
   for (std::size_t a = 0; a < devices.size(); ++a)
     for (std::size_t b = a + 1; b < devices.size(); ++b) {

@@ -55,9 +55,11 @@ struct ReportFiles {
       notes;  // "no plots: gnuplot is not installed (apt-get install gnuplot-nox)"
 };
 
-// Every pair of devices that share a record in the run, the first device by name as A. Of an
-// experiment's arms the two ends: the others are for its main effects.
-std::vector<Comparison> device_comparisons(const RunRecords& run);
+// Every pair of devices that share a record in the run: A is the one that `is_baseline` (a GPU),
+// else the first by name. Of an experiment's arms the two ends: the others are for its main
+// effects.
+std::vector<Comparison> device_comparisons(
+    const RunRecords& run, const std::function<bool(const std::string& device)>& is_baseline = {});
 
 // Creates `folder`; files of an older report there are replaced. Empty and partial runs give a
 // report that says what is missing.

@@ -342,4 +342,15 @@ std::vector<DifferenceRow> difference_rows(const Comparison& c) {
   return rows;
 }
 
+std::vector<DifferenceRow> own_scores(const Comparison& c) {
+  std::vector<DifferenceRow> rows = difference_rows(c);
+  std::ranges::stable_sort(rows, {}, &DifferenceRow::stage);
+  std::erase_if(rows, [&](const DifferenceRow& row) {
+    const bool crossed = (!row.trained_on_a.empty() && row.trained_on_a != row.device_a) ||
+                         (!row.trained_on_b.empty() && row.trained_on_b != row.device_b);
+    return row.kind != "eval" || crossed || !row.is_score;
+  });
+  return rows;
+}
+
 }  // namespace nb

@@ -65,6 +65,8 @@ struct DifferenceRow {
   Sentence note;          // of a single pair
 };
 std::vector<DifferenceRow> difference_rows(const Comparison& comparison);
+// Of those the scores of each device's own models, in the order of training.
+std::vector<DifferenceRow> own_scores(const Comparison& comparison);
 // A task's headline number: its accuracy, bits per byte or composite; of foreign results what their
 // source calls so. Parts of a task ("mw/mmlu/jobs" of "mw/mmlu") are none.
 bool is_score(const Record& record, const std::string& metric);

@@ -3,8 +3,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
+#include "report/score_overview.hpp"
 #include "report/sections.hpp"
 #include "results/text/format.hpp"
 
@@ -122,8 +124,13 @@ std::vector<Block> score_blocks(const ReportContext& context) {
   std::size_t number = 0;
   for (const Comparison& c : context.input.comparisons) add_comparison(blocks, say, c, ++number);
   const auto& comparisons = context.input.comparisons;
-  if (!comparisons.empty() && !std::ranges::all_of(comparisons, compares_imported))
-    blocks.insert(blocks.begin(), Paragraph{say("separately_trained")});
+  if (!comparisons.empty()) {  // else on the first screen
+    std::vector<Block> overview = score_overview(context);
+    if (!std::ranges::all_of(comparisons, compares_imported))
+      overview.insert(overview.begin(), Paragraph{say("separately_trained")});
+    blocks.insert(blocks.begin(), std::make_move_iterator(overview.begin()),
+                  std::make_move_iterator(overview.end()));
+  }
   TextTable table{{say("node"), say("evaluated_on"), say("metric"), say("value"),
                    say("over_items95"), say("items")},
                   {}};

@@ -119,7 +119,7 @@ void add_row(TableBlock& block, const Words& say, const Trend& trend) {
                               std::to_string(values.size()),
                               value_text(values.back(), trend.group.unit),
                               level_text(say, trend.group, values.size()), sparkline_text(values)});
-  block.svgs.push_back(sparkline_svg(values, changes, trend.metric));
+  block.pictures.svgs.push_back(sparkline_svg(values, changes, trend.metric));
 }
 
 }  // namespace
@@ -144,6 +144,7 @@ std::vector<Block> trend_blocks(const ReportContext& context) {
       say("trend_caption", folder),
       {{say("metric"), say("node"), say("nights"), say("latest"), say("level"), say("by_night")},
        {}}};
+  table.pictures.column = table.table.header.size() - 1;
   BulletList changes;
   for (const Trend& trend : trends.shown) {
     add_row(table, say, trend);

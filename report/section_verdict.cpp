@@ -1,12 +1,12 @@
-// The first screen: the verdict in words, the scores of every model and one plot.
+// The first screen: the verdict in words, its numbers, a row a score, what else differs.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <iterator>
 
-#include "report/markup.hpp"
+#include "report/key_figures.hpp"
+#include "report/score_overview.hpp"
 #include "report/sections.hpp"
 #include "report/sparkline.hpp"
 #include "results/compare/headline.hpp"
@@ -17,9 +17,6 @@
 
 namespace nb {
 namespace {
-
-// More tasks than that stand below each other.
-constexpr std::size_t kMaxTaskColumns = 9;
 
 Tone tone_of_night(Verdict night) {
   if (night == Verdict::kPass || night == Verdict::kImproved) return Tone::kGood;
@@ -33,29 +30,16 @@ bool is_confounded(const Comparison& c) {
   });
 }
 
-// Scores of each device's own models.
-std::vector<DifferenceRow> own_scores(const Comparison& c) {
-  std::vector<DifferenceRow> rows = difference_rows(c);
-  std::ranges::stable_sort(rows, {}, &DifferenceRow::stage);
-  std::erase_if(rows, [&](const DifferenceRow& row) {
-    const bool crossed = (!row.trained_on_a.empty() && row.trained_on_a != row.device_a) ||
-                         (!row.trained_on_b.empty() && row.trained_on_b != row.device_b);
-    return row.kind != "eval" || crossed || !row.is_score;
-  });
-  return rows;
-}
-
-// What differs, what does not, what this cannot tell.
-std::string comparison_headline(const Words& say, const Comparison& c, const ItemList& flips) {
-  const bool alike = short_label(c.label_a) == short_label(c.label_b);
-  const std::string a = alike ? c.label_a : short_label(c.label_a);
-  const std::string b = alike ? c.label_b : short_label(c.label_b);
+// What differs, what does not, and what this cannot tell; names_sides: of several comparisons.
+std::string comparison_headline(const Words& say, const Comparison& c, const ItemList& flips,
+                                bool names_sides) {
+  const std::string a = side_label(c.label_a, c.label_b), b = side_label(c.label_b, c.label_a);
   const std::string scores = say(headline(c));
   // Predictions name their devices.
   const bool is_predicted = !scores.empty() && scores == say(predicted_sentence(c));
-  std::string text = scores.empty() ? say("headline_no_scores", b, a)
-                     : is_predicted ? scores
-                                    : say("headline_sides", b, a, scores);
+  std::string text = scores.empty()                 ? say("headline_no_scores", b, a)
+                     : is_predicted || !names_sides ? scores
+                                                    : say("headline_sides", b, a, scores);
   const bool one_seed = std::ranges::any_of(
       own_scores(c), [](const DifferenceRow& row) { return row.seeds <= 1 && !row.fixed_weights; });
   const bool is_said = std::ranges::any_of(
@@ -76,75 +60,127 @@ std::string comparison_headline(const Words& say, const Comparison& c, const Ite
   else if (items > 0)
     text += " " + say("headline_flips", with_commas(flipped), with_commas(items),
                       with_commas(choices), with_commas(hard));
-  if (is_confounded(c)) text += " " + say("headline_confounded");
+  if (scores.empty() && is_confounded(c)) text += " " + say("headline_confounded");
   return text;
-}
-
-// "[−8.5, −2.5]" stays on one line.
-std::string unbroken(const std::string& text) {
-  std::string html;
-  for (const char c : markup_escaped(text)) html += c == ' ' ? "&nbsp;" : std::string(1, c);
-  return html;
 }
 
 constexpr std::size_t kHeadRows = 40;  // more stand in the tables below
 
-// A row a score, its interval drawn in the last column, on one scale for all scores of a unit.
-TableBlock head_table(const Words& say, const Comparison& c) {
+// Half the width of the picture of an interval: the farthest end among scores of that unit.
+double scale_of(const Score& score, const std::vector<Score>& scores) {
+  double scale = 0;
+  for (const Score& other : scores)
+    if (other.unit == score.unit && other.is_share == score.is_share)
+      scale = std::max({scale, std::fabs(other.difference),
+                        other.interval95 ? std::fabs(other.interval95->low) : 0,
+                        other.interval95 ? std::fabs(other.interval95->high) : 0});
+  return scale;
+}
+
+// A row a score, its interval drawn in it, on one scale for all scores of a unit.
+TableBlock head_table(const Words& say, const Comparison& c, std::string caption,
+                      const std::string& a, const std::string& b) {
   TableBlock block;
-  block.caption = say("sides_caption", c.label_a, c.label_b);
-  block.table.header = {say("score"), "A", "B", "B − A", say("shown"), say("interval95")};
+  block.caption = std::move(caption);
+  block.table.header = {say("score"), a, b, "B − A", say("interval95"), say("verdict")};
   std::vector<Score> scores = surest_first(c);
-  scores.resize(std::min(scores.size(), kHeadRows));
+  const std::size_t count = scores.size();
+  scores.resize(std::min(count, kHeadRows));
+  block.pictures = {4, {}, true};
   for (const Score& score : scores) {
     const ScoreCells cells = cells_of(score);
-    block.table.rows.push_back({cells.name, cells.a, cells.b, cells.difference,
-                                say(words_of(score.outcome)), cells.interval});
-    double scale = 0;
-    for (const Score& other : scores)
-      if (other.unit == score.unit && other.is_share == score.is_share)
-        scale = std::max({scale, std::fabs(other.difference),
-                          other.interval95 ? std::fabs(other.interval95->low) : 0,
-                          other.interval95 ? std::fabs(other.interval95->high) : 0});
-    block.svgs.push_back(scale == 0 ? ""
-                                    : interval_svg(score.difference, score.interval95, scale,
-                                                   cells.difference + " " + cells.interval) +
-                                          " " + unbroken(cells.interval));
+    block.table.rows.push_back({cells.name, cells.a, cells.b, cells.difference, cells.interval,
+                                say(words_of(score.outcome))});
+    const double scale = scale_of(score, scores);
+    block.pictures.svgs.push_back(scale == 0
+                                      ? ""
+                                      : interval_svg(score.difference, score.interval95, scale,
+                                                     cells.difference + " " + cells.interval));
   }
+  std::int64_t items = 0;
+  for (const RecordPair& pair : c.pairs)
+    for (const ItemComparison& one : pair.items) items += one.counts.n();
+  if (items > 0) block.note = say("head_items", with_commas(items));
+  if (count > 1) block.note += (items > 0 ? " " : "") + say("head_corrected", count);
+  if (count > kHeadRows) block.note += " " + say("head_more", count - kHeadRows);
   return block;
 }
 
-void add_headline(std::vector<Block>& blocks, const ReportContext& context) {
+constexpr std::size_t kMostListed = 6;  // differences and equalities; all stand below
+
+// "/checkpoint/numerics/pointwise" is read as "checkpoint numerics pointwise".
+std::string in_words(std::string field) {
+  if (field.starts_with('/')) field.erase(0, 1);
+  std::ranges::replace(field, '/', ' ');
+  return field;
+}
+
+std::string unquoted(const std::string& value) {
+  const bool is_quoted = value.size() > 1 && value.front() == '"' && value.back() == '"';
+  return is_quoted ? value.substr(1, value.size() - 2) : value;
+}
+
+std::vector<std::string> shortened(const Words& say, std::vector<std::string> items) {
+  if (items.size() <= kMostListed + 1) return items;
+  const std::size_t more = items.size() - kMostListed;
+  items.resize(kMostListed);
+  items.push_back(say("and_more_below", more));
+  return items;
+}
+
+// What else differs, and what is known to be equal.
+Columns causes_of(const Words& say, const Comparison& c) {
+  std::vector<std::string> differs, same;
+  for (const Confounder& one : c.confounders)
+    differs.push_back(
+        fmt::format("{}: {} → {}", in_words(one.field), unquoted(one.a), unquoted(one.b)));
+  if (differs.empty())
+    differs.push_back(
+        say(c.unknown.empty() ? Phrase("differs_nothing") : Phrase("differs_unknown")));
+  std::int64_t items = 0;
+  bool imported = false, fixed = !c.pairs.empty();
+  for (const RecordPair& pair : c.pairs) {
+    imported |= pair.imported;
+    if (pair.a->record.kind != "eval") continue;
+    fixed &= pair.fixed_weights && !pair.imported;
+    for (const ItemComparison& one : pair.items) items += one.counts.n();
+  }
+  if (items > 0) same.push_back(say("same_questions", with_commas(items)));
+  if (items > 0 && fixed) same.push_back(say("same_weights_known"));
+  if (!imported && !is_confounded(c) && c.unknown.empty() && !c.pairs.empty())
+    same.push_back(say("same_recipe"));
+  if (!c.stated_equal.empty())
+    same.push_back(say("stated_equal", fmt::format("{}", fmt::join(c.stated_equal, ", "))));
+  if (same.empty()) same.push_back(say("same_nothing"));
+  return {{{say("differs_title"), shortened(say, std::move(differs))},
+           {say("same_title"), shortened(say, std::move(same))}}};
+}
+
+Banner banner_of(const ReportContext& context, const Comparison& c, bool names_sides) {
   const Words& say = context.say;
-  const ReportInput& input = context.input;
-  if (input.run->records.empty()) {
-    blocks.emplace_back(Banner{say("no_records"), Tone::kBad});
-    return;
+  if (const Sentence why = c.why_incomparable(); !why.empty())
+    return {say("headline_incomparable", side_label(c.label_b, c.label_a),
+                side_label(c.label_a, c.label_b), say(why)),
+            Tone::kUnsure};
+  return {comparison_headline(say, c, context.flips, names_sides),
+          is_confounded(c) ? Tone::kUnsure : Tone::kPlain};
+}
+
+// What the gate says first; of imported results, which it judges score by score, the scores do.
+Banner gate_banner(const ReportContext& context) {
+  const Words& say = context.say;
+  const GateResult& gate = *context.input.gate;
+  const Comparison& c = context.input.comparisons.back();
+  Banner banner{say(first_line_of(gate)), tone_of_night(gate.night)};
+  for (std::size_t i = 1; i < gate.findings.size(); ++i)
+    banner.more.push_back(say(gate.findings[i]));
+  if (std::ranges::any_of(c.pairs, &RecordPair::imported)) {
+    banner.more.insert(banner.more.begin(), banner.text);
+    banner.text = comparison_headline(say, c, context.flips, false);
   }
-  if (input.gate) {
-    const GateResult& gate = *input.gate;
-    blocks.emplace_back(Banner{say(first_line_of(gate)), tone_of_night(gate.night)});
-    for (std::size_t i = 1; i < gate.findings.size(); ++i)
-      blocks.emplace_back(Paragraph{say(gate.findings[i]), true});
-    if (!gate.likely_cause.empty() && gate.night != Verdict::kPass)
-      blocks.emplace_back(Paragraph{say("likely_cause", say(gate.likely_cause))});
-    for (const Comparison& c : input.comparisons)
-      if (std::ranges::any_of(c.pairs, &RecordPair::imported))
-        blocks.emplace_back(Paragraph{comparison_headline(say, c, context.flips)});
-    return;
-  }
-  bool any = false;
-  for (const Comparison& c : input.comparisons) {
-    if (const Sentence why = c.why_incomparable(); !why.empty())
-      blocks.emplace_back(Banner{
-          say("headline_incomparable", short_label(c.label_b), short_label(c.label_a), say(why)),
-          Tone::kUnsure});
-    else
-      blocks.emplace_back(Banner{comparison_headline(say, c, context.flips),
-                                 is_confounded(c) ? Tone::kUnsure : Tone::kPlain});
-    any = true;
-  }
-  if (!any) blocks.emplace_back(Banner{say("headline_nothing"), Tone::kPlain});
+  if (!gate.likely_cause.empty() && gate.night != Verdict::kPass)
+    banner.more.push_back(say("likely_cause", say(gate.likely_cause)));
+  return banner;
 }
 
 void add_trouble(std::vector<Block>& blocks, const ReportContext& context) {
@@ -158,158 +194,15 @@ void add_trouble(std::vector<Block>& blocks, const ReportContext& context) {
   blocks.emplace_back(BulletList{items});
 }
 
-std::string number(double value, const std::string& unit) {
-  const std::string digits = fmt::format("{:.{}f}", std::abs(value), unit == "1" ? 3 : 4);
-  return (value < 0 ? "−" : "") + digits;
-}
-
-std::string shown_cell(const Words& say, Shown shown) {
-  if (shown == Shown::kEqual) return say("shown_equal");
-  if (shown == Shown::kBetter) return say("cell_better");
-  return shown == Shown::kWorse ? say("cell_worse") : say("shown_not");
-}
-
-std::string cell_text(const Words& say, const ScoreCell& cell) {
-  if (!cell.raw) return "—";
-  std::string text = number(*cell.raw, cell.unit);
-  if (cell.centred)
-    text += "\n" + say("cell_centred", (*cell.centred < 0 ? "" : "+") + number(*cell.centred, "1"));
-  if (cell.interval)
-    text += fmt::format("\n[{}, {}]", number(cell.interval->low, cell.unit),
-                        number(cell.interval->high, cell.unit));
-  if (cell.verdict) text += "\n" + std::string(name(*cell.verdict));
-  if (cell.shown && *cell.shown != Shown::kNothing) text += "\n" + shown_cell(say, *cell.shown);
-  return text;
-}
-
-std::string model_text(const ScoreModel& model) {
-  std::string text = model.name;
-  if (!model.side.empty()) text = model.side + ": " + text;
-  return model.device.empty() ? text : text + "\n" + model.device;
-}
-
-std::string caption_of(const ReportContext& context, const ScoreTable& table) {
+// The one comparison that the report is about.
+void add_comparison(std::vector<Block>& blocks, const ReportContext& context, const Comparison& c) {
   const Words& say = context.say;
-  bool over_seeds = false, has_shown = false;
-  std::string against;
-  for (std::size_t m = 0; m < table.models.size(); ++m)
-    for (const ScoreCell& cell : table.cells[m]) {
-      over_seeds = over_seeds || cell.seeds > 1;
-      if (cell.shown) {
-        has_shown = true;
-        against = table.models[m].against;
-      }
-    }
-  std::string text = say(over_seeds ? Phrase("scores_over_seeds") : Phrase("scores_over_items"));
-  if (context.input.gate) text += say("scores_verdict");
-  if (has_shown) text += say("scores_shown", against);
-  return text;
-}
-
-TableBlock score_table(const ReportContext& context, const ScoreTable& scores) {
-  const Words& say = context.say;
-  TableBlock block;
-  block.caption = caption_of(context, scores);
-  TextTable& table = block.table;
-  if (scores.tasks.size() <= kMaxTaskColumns) {
-    table.header = {say("model")};
-    table.header.insert(table.header.end(), scores.tasks.begin(), scores.tasks.end());
-    for (std::size_t m = 0; m < scores.models.size(); ++m) {
-      auto& row = table.rows.emplace_back();
-      row.push_back(model_text(scores.models[m]));
-      for (const ScoreCell& cell : scores.cells[m]) row.push_back(cell_text(say, cell));
-    }
-    return block;
-  }
-  table.header = {say("task")};
-  for (const ScoreModel& model : scores.models) table.header.push_back(model_text(model));
-  for (std::size_t t = 0; t < scores.tasks.size(); ++t) {
-    auto& row = table.rows.emplace_back();
-    row.push_back(scores.tasks[t]);
-    for (std::size_t m = 0; m < scores.models.size(); ++m)
-      row.push_back(cell_text(say, scores.cells[m][t]));
-  }
-  return block;
-}
-
-// The plot is part of the first screen.
-constexpr std::size_t kMaxPlotRows = 26;
-
-// Scores whose difference is not nothing, the largest where there are many, in their own order.
-std::vector<DifferenceRow> plotted(const Comparison& c) {
-  std::vector<DifferenceRow> rows = own_scores(c);
-  std::erase_if(
-      rows, [](const DifferenceRow& row) { return row.unit != "1" || row.shown == Shown::kEqual; });
-  if (rows.size() <= kMaxPlotRows) return rows;
-  std::vector<double> sizes;
-  for (const DifferenceRow& row : rows) sizes.push_back(std::abs(row.difference));
-  std::ranges::nth_element(sizes, sizes.begin() + kMaxPlotRows - 1, std::greater<>());
-  const double smallest = sizes[kMaxPlotRows - 1];
-  std::erase_if(rows,
-                [&](const DifferenceRow& row) { return std::abs(row.difference) < smallest; });
-  return rows;
-}
-
-// Of "results/npu" beside "results/gpu": "npu"; whole where both end alike.
-std::string last_part(const std::string& label, const std::string& other) {
-  const auto last = [](const std::string& text) { return text.substr(text.rfind('/') + 1); };
-  return last(label).empty() || last(label) == last(other) ? short_label(label) : last(label);
-}
-
-// Differences with their intervals, zero marked.
-std::optional<Plot> difference_plot(const Words& say, const Comparison& c) {
-  Plot plot;
-  plot.kind = PlotKind::kIntervals;
-  plot.name = "differences";
-  plot.title =
-      say("plot_differences", last_part(c.label_b, c.label_a), last_part(c.label_a, c.label_b));
-  plot.x_label = say("plot_differences_axis");
-  PlotSeries series, zero;
-  series.title = last_part(c.label_b, c.label_a) + " − " + last_part(c.label_a, c.label_b);
-  zero.title = say("no_difference");
-  zero.is_reference = true;
-  for (const DifferenceRow& row : plotted(c)) {
-    std::string node = row.node;
-    if (node.starts_with("eval ")) node.erase(0, 5);
-    plot.categories.push_back(node + "  " + task_of_score(row.metric));
-    series.values.emplace_back(row.difference);
-    series.intervals.push_back(row.interval95);
-    zero.values.emplace_back(0.0);
-  }
-  if (plot.categories.empty()) return std::nullopt;
-  plot.series = {std::move(series), std::move(zero)};
-  plot.note = say("plot_differences_note");
-  if (plot.categories.size() >= kMaxPlotRows)
-    plot.note += " " + say("plot_differences_largest", plot.categories.size());
-  return plot;
-}
-
-std::optional<Plot> score_plot(const Words& say, const std::vector<ScoreTable>& tables) {
-  Plot plot;
-  plot.kind = PlotKind::kIntervals;
-  plot.name = "scores";
-  plot.title = say("plot_scores");
-  plot.x_label = say("plot_scores_axis");
-  PlotSeries series, chance;
-  chance.title = say("chance");
-  chance.is_reference = true;
-  series.title = say("score");
-  for (const ScoreTable& table : tables)
-    for (std::size_t m = 0; m < table.models.size(); ++m)
-      for (std::size_t t = 0; t < table.tasks.size(); ++t) {
-        const ScoreCell& cell = table.cells[m][t];
-        if (!cell.raw || cell.unit != "1") continue;
-        plot.categories.push_back(table.models[m].name + " " + table.models[m].device + "  " +
-                                  table.tasks[t]);
-        series.values.push_back(cell.raw);
-        series.intervals.push_back(cell.interval);
-        chance.values.push_back(cell.chance);
-      }
-  if (plot.categories.empty()) return std::nullopt;
-  plot.series.push_back(std::move(series));
-  if (std::ranges::any_of(chance.values, [](const auto& v) { return v.has_value(); }))
-    plot.series.push_back(std::move(chance));
-  return plot;
+  if (KeyFigures figures = key_figures(say, c, context.names); !figures.figures.empty())
+    blocks.emplace_back(std::move(figures));
+  if (!c.scores.empty())
+    blocks.emplace_back(
+        head_table(say, c, say("scores_title"), "A: " + context.names.a, "B: " + context.names.b));
+  if (!c.pairs.empty()) blocks.emplace_back(causes_of(say, c));
 }
 
 }  // namespace
@@ -317,23 +210,28 @@ std::optional<Plot> score_plot(const Words& say, const std::vector<ScoreTable>& 
 std::vector<Block> verdict_blocks(const ReportContext& context) {
   const Words& say = context.say;
   const ReportInput& input = context.input;
+  const Comparison* only = main_comparison(input);
   std::vector<Block> blocks;
-  add_headline(blocks, context);
+  if (input.run->records.empty())
+    blocks.emplace_back(Banner{say("no_records"), Tone::kBad});
+  else if (input.gate)
+    blocks.emplace_back(gate_banner(context));
+  else if (input.comparisons.empty())
+    blocks.emplace_back(Banner{say("headline_nothing"), Tone::kPlain});
+  else
+    for (const Comparison& c : input.comparisons)
+      blocks.emplace_back(banner_of(context, c, only == nullptr));
   add_trouble(blocks, context);
-  bool imported = false;
-  for (const Comparison& c : input.comparisons) {
-    if (!c.scores.empty()) blocks.emplace_back(head_table(say, c));
-    imported |= !c.scores.empty() && std::ranges::any_of(c.pairs, &RecordPair::imported);
-  }
-  if (!imported)  // there the table says it all
-    for (const ScoreTable& table : context.scores) blocks.emplace_back(score_table(context, table));
+  if (only != nullptr)
+    add_comparison(blocks, context, *only);
+  else
+    for (const Comparison& c : input.comparisons)
+      if (!c.scores.empty())
+        blocks.emplace_back(
+            head_table(say, c, say("sides_caption", c.label_a, c.label_b), "A", "B"));
   if (context.scores.empty()) blocks.emplace_back(Paragraph{say("no_evaluation")});
-  // One plot: of what the verdict is about.
-  std::optional<Plot> plot;
-  if (!input.comparisons.empty())
-    plot = difference_plot(say, input.gate ? input.comparisons.back() : input.comparisons.front());
-  if (!plot) plot = score_plot(say, context.scores);
-  if (plot) blocks.emplace_back(PlotBlock{std::move(*plot), {}});
+  if (input.comparisons.empty())
+    for (Block& block : score_overview(context)) blocks.push_back(std::move(block));
   return blocks;
 }
 

@@ -42,6 +42,11 @@ std::string short_label(const std::string& label) {
   return "…" + label.substr(slash == std::string::npos ? label.size() - kMost : slash);
 }
 
+std::string side_label(const std::string& label, const std::string& other) {
+  const auto last = [](const std::string& text) { return text.substr(text.rfind('/') + 1); };
+  return last(label).empty() || last(label) == last(other) ? short_label(label) : last(label);
+}
+
 void add_long_table(std::vector<Block>& blocks, const Words& say, const std::string& caption,
                     TextTable table, const std::string& csv_file) {
   constexpr std::size_t kMaxRows = 300, kUnfolded = 12;

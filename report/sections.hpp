@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "report/document.hpp"
+#include "report/head_names.hpp"
 #include "report/report.hpp"
 #include "report/scores.hpp"
 #include "results/store/series.hpp"
@@ -26,6 +27,7 @@ struct ReportContext {
   std::vector<std::string> unreadable;  // sentences about series that could not be read
   std::vector<ScoreTable> scores;
   ItemList flips;
+  HeadNames names = {};
 };
 
 struct Section {
@@ -56,6 +58,8 @@ std::vector<Block> inventory_blocks(const ReportContext& context);    // section
 std::string series_title(const Words& say, const Record& record);
 // The end of a long path: "…/nightly". For headers, legends and the first line.
 std::string short_label(const std::string& label);
+// Of "results/npu" beside "results/gpu": "npu"; whole where both end alike.
+std::string side_label(const std::string& label, const std::string& other);
 // A folded table of which the page holds the first rows, and says which file has all.
 void add_long_table(std::vector<Block>& blocks, const Words& say, const std::string& caption,
                     TextTable table, const std::string& csv_file);

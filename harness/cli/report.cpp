@@ -13,6 +13,7 @@
 #include "harness/profiler/open_profile.hpp"
 #include "harness/profiler/report_section.hpp"
 #include "harness/run/look_at_items.hpp"
+#include "model/device/profile.hpp"
 #include "results/compare/compare.hpp"
 #include "results/gate/gate.hpp"
 #include "results/gate/gate_policy.hpp"
@@ -73,6 +74,12 @@ Result<BroughtSection> profile_section(const std::string& path, Language languag
   return profiler::report_section(analysis, language);
 }
 
+// By its profile; of a device whose profile is not here nothing is known.
+bool is_gpu(const std::string& device) {
+  const auto profile = load_profile(device);
+  return profile && profile->identity.kind == "gpu";
+}
+
 int report(const ReportFlags& options) {
   const auto language = parse_language(options.language);
   if (!language) return fail(language.error());
@@ -89,7 +96,7 @@ int report(const ReportFlags& options) {
   ReportInput input;
   input.title = run->path.filename().string();
   input.run = &*run;
-  input.comparisons = device_comparisons(*run);
+  input.comparisons = device_comparisons(*run, is_gpu);
   std::optional<RunRecords> baseline;
   if (!options.baseline.empty()) {
     auto records = read_any_run(options.baseline);
