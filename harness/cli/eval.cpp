@@ -268,7 +268,7 @@ void add_settings(CLI::App& app, EvalSettings& settings) {
 void add_server_options(CLI::App& app, ServerChoice& server) {
   app.add_option("--server", server.url,
                  "base URL of an OpenAI-compatible server that is asked instead of a model here: "
-                 "http://gpu:8000/v1; with --tokenizer");
+                 "http://gpu:8000/v1; with --tokenizer FILE, or --tokenizer server");
   app.add_option("--server-model", server.model,
                  "id of the model there (default: the only one that it serves)");
   app.add_option("--key-env", server.key_env,
@@ -359,8 +359,10 @@ Action add_eval(CLI::App& app) {
       ->check(whole(0));
   app.add_option("--device", request.model.device,
                  "profile to run on (default: the one that trained the model)");
-  app.add_option("--tokenizer", request.model.tokenizer,
-                 "tokenizer file (default: the run's, or the one beside the checkpoint)");
+  app.add_option(
+      "--tokenizer", request.model.tokenizer,
+      "tokenizer file (default: the run's, or the one beside the checkpoint); with --server "
+      "also server: it encodes and decodes all texts (POST /tokenize, /detokenize)");
   app.add_option("--batch", request.model.batch,
                  "sequences at a time; changes no result, but on cpu_ref")
       ->check(whole(1, 4096));

@@ -325,6 +325,7 @@ Result<std::vector<ServedModel>> parse_models(const Json& answer) {
     // llama.cpp says it among what it knows of the file.
     if (!model.max_model_len) model.max_model_len = whole_at(at(entry, "meta"), "n_ctx");
     if (!model.max_model_len) model.max_model_len = whole_at(at(entry, "meta"), "n_ctx_train");
+    model.vocab_size = id_of(at(at(entry, "meta"), "n_vocab"));
     models.push_back(std::move(model));
   }
   return models;
@@ -340,6 +341,12 @@ Result<std::vector<int>> parse_tokens(const Json& answer) {
     tokens.push_back(*id);
   }
   return tokens;
+}
+
+Result<std::string> parse_text(const Json& answer) {
+  for (const char* member : {"prompt", "content", "text"})
+    if (const Json& text = at(answer, member); text.is_string()) return text.get<std::string>();
+  return run_error("no text of tokens");
 }
 
 std::map<std::string, std::string> parse_told(const Json& object,

@@ -29,6 +29,7 @@ struct ServedModel {
   std::string id;
   std::string owner;  // "vllm", "sglang", "llamacpp"; empty: not said
   std::optional<std::int64_t> max_model_len;
+  std::optional<int> vocab_size = {};  // llama.cpp's
   // What the server says of how it computes: "device" → "ascend_910b3", "matmul inputs" → "bf16".
   std::map<std::string, std::string> told = {};
 };
@@ -37,6 +38,8 @@ Result<std::vector<ServedModel>> parse_models(const Json& answer);
 
 // Ids of POST /tokenize.
 Result<std::vector<int>> parse_tokens(const Json& answer);
+// Text of POST /detokenize: "prompt" (vLLM, npubench), "content" (llama.cpp), "text" (sglang).
+Result<std::string> parse_text(const Json& answer);
 
 // Members of an object that are texts, numbers or booleans, as short texts: those that are named,
 // else all.

@@ -12,13 +12,7 @@ namespace nb {
 
 Tokenizer with_chat_tokens(Tokenizer tokenizer) {
   if (chat_tokens(tokenizer)) return tokenizer;
-  Vocabulary vocabulary = tokenizer.vocabulary();
-  for (const std::string& name : nanochat_specials()) {
-    if (tokenizer.special(name) >= 0) continue;
-    vocabulary.specials.push_back({name, vocabulary.size()});
-    vocabulary.tokens.emplace_back();
-  }
-  return Tokenizer(std::move(vocabulary));
+  return tokenizer.with_specials(nanochat_specials());
 }
 
 Json messages_of(std::span<const int> prompt, const Tokenizer& tokenizer) {
@@ -30,8 +24,7 @@ Json messages_of(std::span<const int> prompt, const Tokenizer& tokenizer) {
   const auto end = [&] {
     std::string text = tokenizer.decode(content);
     // SentencePiece's own, which stands in front of whatever it encodes.
-    if (tokenizer.vocabulary().rule == SplitRule::kSentencePiece && text.starts_with(' '))
-      text.erase(0, 1);
+    if (tokenizer.puts_space_in_front() && text.starts_with(' ')) text.erase(0, 1);
     if (!role.empty() && !content.empty())
       messages.push_back({{"role", role}, {"content", std::move(text)}});
     role.clear();

@@ -5,39 +5,17 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <utility>
 
-#include "harness/base/fields.hpp"
+#include "harness/remote/find_model.hpp"
+#include "harness/remote/probe_texts.hpp"
 #include "harness/remote/self_description.hpp"
 
 namespace nb {
 namespace {
-
-// What tokenizers differ in. The last is about specials: servers read them where we see text.
-constexpr std::array<std::string_view, 20> kTexts = {
-    "Hello, world",
-    "The quick brown fox jumps over the lazy dog.",
-    " two  spaces   and more    ",
-    "\ttabs\tand\nlines\n\n\n",
-    "1234567890 12 345 6,789.01",
-    "3.14159 + 2 = 5.14159",
-    "I'm you're they've he'd we'll IT'S",
-    "def f(x):\n    return x ** 2  # squared\n",
-    "https://example.org/a?b=c&d=%20",
-    "昇腾处理器上的训练",
-    "我们在北京，今天是星期五。",
-    "日本語のテキストとカタカナ",
-    "한국어 문장입니다",
-    "Ünïcödé naïve café",
-    "e\xCC\x81 is e with an accent of its own",
-    "Привет, мир",
-    "🙂🙃 👩‍👩‍👧 🇨🇳",
-    "“quotes” — dashes… and ½ ² ₃",
-    "MiXeD CaSe snake_case camelCase",
-    "<|endoftext|> <|bos|> <s> [INST]",
-};
-constexpr std::size_t kSpecialText = 19;
 
 constexpr std::string_view kPrompt = "The capital of France is Paris. One and two are three.";
 constexpr double kSumLimit = 1 + 1e-3;  // of probabilities in fp32, rounded on their way
@@ -49,15 +27,19 @@ constexpr int kTopTokens[] = {20, 5};  // vLLM's largest, MindIE's
 
 class Prober {
  public:
-  Prober(Connection& connection, Wire& wire, const Tokenizer& tokenizer)
-      : connection_(connection), wire_(wire), tokenizer_(tokenizer) {}
+  Prober(Connection& connection, Wire& wire, const Tokenizer& tokenizer,
+         const ServedTokenizer* served)
+      : connection_(connection), wire_(wire), tokenizer_(tokenizer), served_(served) {}
 
   Result<ServerFacts> run(const std::string& model, bool by_chat) {
     facts_.by_chat = by_chat;
-    NB_TRY_VOID(find_model(model));
+    NB_TRY_VOID(take_model(model));
     prompt_ = tokenizer_.encode(kPrompt);
     if (tokenizer_.bos() >= 0) prompt_.insert(prompt_.begin(), tokenizer_.bos());
-    NB_TRY_VOID(compare_tokenizers());
+    if (served_ != nullptr)
+      look_at_served_tokenizer();
+    else
+      NB_TRY_VOID(compare_tokenizers());
     if (by_chat)
       NB_TRY_VOID(ask_chat());
     else
@@ -81,49 +63,20 @@ class Prober {
   }
 
   // P1, and who it is.
-  Result<void> find_model(const std::string& wanted) {
-    const RemoteCall call = wire_.models();
-    NB_TRY(const RemoteAnswer answer, connection_.call(call));
-    if (answer.status == 404)
-      return bad_input(fmt::format(
-          "--server {}{}: {} has no {}/models; give the URL with its path, "
-          "for example {}/v1",
-          wire_.base.origin(), wire_.base.path, who(), wire_.base.path, wire_.base.origin()));
-    NB_TRY(const Json json, connection_.json_of(call, answer));
-    const auto models = parse_models(json);
-    if (!models)
-      return run_error(
-          fmt::format("{} answers GET {} with {}", who(), call.path, models.error().message));
-    NB_TRY(facts_.model, chosen(*models, wanted));
+  Result<void> take_model(const std::string& wanted) {
+    NB_TRY(FoundModel found, find_model(connection_, wire_, wanted));
+    facts_.model = std::move(found.model);
     wire_.model = facts_.model.id;
     facts_.host = who();
     facts_.context_length = facts_.model.max_model_len.value_or(0);
     note("P1", "passed", fmt::format("it serves {}", facts_.model.id));
-    NB_TRY_VOID(find_kind(answer));
-    return {};
+    return find_kind(found.headers);
   }
 
-  Result<ServedModel> chosen(const std::vector<ServedModel>& models,
-                             const std::string& wanted) const {
-    std::vector<std::string> ids;
-    for (const ServedModel& model : models) {
-      if (model.id == wanted) return model;
-      ids.push_back(model.id);
-    }
-    if (wanted.empty() && models.size() == 1) return models.front();
-    if (wanted.empty())
-      return bad_input(
-          fmt::format("--server: {} serves {} models; choose one by --server-model: {}", who(),
-                      models.size(), fmt::join(ids, ", ")));
-    return bad_input(fmt::format("--server-model {}: {} does not serve it{}; it has {} (P1)",
-                                 wanted, who(), did_you_mean(wanted, ids),
-                                 ids.empty() ? "none" : fmt::format("{}", fmt::join(ids, ", "))));
-  }
-
-  Result<void> find_kind(const RemoteAnswer& models) {
+  Result<void> find_kind(const std::map<std::string, std::string>& headers) {
     facts_.kind = facts_.model.owner;
-    const auto server = models.headers.find("server");
-    if (server != models.headers.end() && server->second.find("llama.cpp") != std::string::npos)
+    const auto server = headers.find("server");
+    if (server != headers.end() && server->second.find("llama.cpp") != std::string::npos)
       facts_.kind = "llamacpp";
     if (facts_.kind != "vllm" && facts_.kind != "sglang" && facts_.kind != "llamacpp" &&
         facts_.kind != "npubench")
@@ -143,10 +96,23 @@ class Prober {
     return {};
   }
 
+  // P2 where the server encodes: there is nothing to compare with.
+  void look_at_served_tokenizer() {
+    facts_.encodes = true;
+    const int back = served_->texts_that_come_back();
+    const auto all = static_cast<int>(kSpecialText);
+    note("P2", back == all ? "passed" : "warned",
+         fmt::format("the server encodes and decodes all texts itself; {} of {} come back as they "
+                     "were",
+                     back, all));
+    facts_.notes.insert(facts_.notes.end(), served_->notes().begin(), served_->notes().end());
+  }
+
   // P2: by /tokenize, else by how many tokens the server counts.
   Result<void> compare_tokenizers() {
     std::vector<RemoteCall> calls;
-    for (const std::string_view text : kTexts) calls.push_back(wire_.tokenize(std::string(text)));
+    for (const std::string_view text : kProbeTexts)
+      calls.push_back(wire_.tokenize(std::string(text)));
     NB_TRY(const RemoteAnswer first, question(calls.front()));
     if (!first.is_ok()) return count_tokens();
     const auto answers = connection_.call_all(calls);
@@ -154,7 +120,7 @@ class Prober {
       NB_TRY(const Json json, connection_.json_of(calls[i], answers[i]));
       auto theirs = parse_tokens(json);
       if (!theirs) return count_tokens();
-      const std::vector<int> ours = tokenizer_.encode(kTexts[i]);
+      const std::vector<int> ours = tokenizer_.encode(kProbeTexts[i]);
       if (*theirs == ours) continue;
       // A leading <|bos|> although none was asked for is no other tokenizer: ids are sent.
       if (!theirs->empty() && theirs->front() == tokenizer_.bos() &&
@@ -169,7 +135,7 @@ class Prober {
       }
       return differs(i, *theirs, ours);
     }
-    note("P2", "passed", fmt::format("{} texts have the same ids", kTexts.size()));
+    note("P2", "passed", fmt::format("{} texts have the same ids", kProbeTexts.size()));
     return {};
   }
 
@@ -180,14 +146,14 @@ class Prober {
         fmt::format("--tokenizer: not the one of {}: in text {} of {} (\"{}\") token {} is {} "
                     "there and {} here; "
                     "give the tokenizer.json of the served model (P2)",
-                    who(), i + 1, kTexts.size(), std::string(kTexts[i]), a - theirs.begin(),
-                    a == theirs.end() ? "missing" : std::to_string(*a),
+                    who(), i + 1, kProbeTexts.size(), std::string(kProbeTexts[i]),
+                    a - theirs.begin(), a == theirs.end() ? "missing" : std::to_string(*a),
                     b == ours.end() ? "missing" : std::to_string(*b)));
   }
 
   Result<void> count_tokens() {
     std::vector<RemoteCall> calls;
-    for (const std::string_view text : kTexts)
+    for (const std::string_view text : kProbeTexts)
       calls.push_back(wire_.complete_text(std::string(text)));
     std::int64_t front = -1, compared = 0;
     const auto answers = connection_.call_all(calls);
@@ -196,7 +162,7 @@ class Prober {
       const auto json = parse_answer(answers[i]->body);
       const auto generated = json ? parse_generated(*json) : Result<Generated>(run_error(""));
       if (!generated || generated->prompt_tokens < 0) continue;
-      const auto ours = std::ssize(tokenizer_.encode(kTexts[i]));
+      const auto ours = std::ssize(tokenizer_.encode(kProbeTexts[i]));
       const std::int64_t more = generated->prompt_tokens - ours;
       if (front < 0 && (more == 0 || more == 1)) front = more;
       if (more != front)
@@ -204,7 +170,8 @@ class Prober {
             "--tokenizer: not the one of {}: text {} of {} (\"{}\") has {} tokens there and {} "
             "here; "
             "give the tokenizer.json of the served model (P2)",
-            who(), i + 1, kTexts.size(), std::string(kTexts[i]), generated->prompt_tokens, ours));
+            who(), i + 1, kProbeTexts.size(), std::string(kProbeTexts[i]), generated->prompt_tokens,
+            ours));
       ++compared;
     }
     if (compared == 0) {
@@ -593,6 +560,7 @@ class Prober {
   Connection& connection_;
   Wire& wire_;
   const Tokenizer& tokenizer_;
+  const ServedTokenizer* served_;
   ServerFacts facts_;
   std::vector<int> prompt_;
   std::vector<TokenScore> first_;
@@ -602,8 +570,9 @@ class Prober {
 }  // namespace
 
 Result<ServerFacts> probe_server(Connection& connection, Wire& wire, const Tokenizer& tokenizer,
-                                 const std::string& model, bool by_chat) {
-  return Prober(connection, wire, tokenizer).run(model, by_chat);
+                                 const std::string& model, bool by_chat,
+                                 const ServedTokenizer* served) {
+  return Prober(connection, wire, tokenizer, served).run(model, by_chat);
 }
 
 Result<std::vector<TokenScore>> score_prompt(Connection& connection, const Wire& wire,

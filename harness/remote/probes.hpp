@@ -2,8 +2,12 @@
 // the protocol is never taken for one of the model. README.md tells what each finds.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "harness/base/result.hpp"
 #include "harness/remote/connection.hpp"
+#include "harness/remote/served_tokenizer.hpp"
 #include "harness/remote/server_facts.hpp"
 #include "harness/remote/wire.hpp"
 #include "model/tokenizer/tokenizer.hpp"
@@ -13,9 +17,11 @@ namespace nb {
 // Errors end the evaluation before it began: no such model, another tokenizer, a second <|bos|>.
 // What only takes a way of scoring away stands in the facts. wire.has_extras is set.
 // model: its id; empty: the only one that the server has. by_chat: it is going to be asked by
-// messages; probes of ids (P3, P4, P5, P7) are left out.
+// messages; probes of ids (P3, P4, P5, P7) are left out. served: what `tokenizer` stands on, where
+// the server encodes; else null.
 Result<ServerFacts> probe_server(Connection& connection, Wire& wire, const Tokenizer& tokenizer,
-                                 const std::string& model, bool by_chat = false);
+                                 const std::string& model, bool by_chat = false,
+                                 const ServedTokenizer* served = nullptr);
 
 // Scores of the tokens behind the first, by the facts' dialect.
 Result<std::vector<TokenScore>> score_prompt(Connection& connection, const Wire& wire,

@@ -60,8 +60,9 @@ std::vector<T> whole(std::vector<std::optional<T>> parts) {
 }  // namespace
 
 RemoteLanguageModel::RemoteLanguageModel(Connection& connection, const Wire& wire,
-                                         const ServerFacts& facts, const Tokenizer& tokenizer)
-    : connection_(connection), wire_(wire), facts_(facts), tokenizer_(tokenizer) {}
+                                         const ServerFacts& facts, const Tokenizer& tokenizer,
+                                         const ServedTokenizer* served)
+    : connection_(connection), wire_(wire), facts_(facts), tokenizer_(tokenizer), served_(served) {}
 
 RemoteCall RemoteLanguageModel::ask(std::span<const int> prompt,
                                     const Wire::Generation& generation) const {
@@ -71,7 +72,8 @@ RemoteCall RemoteLanguageModel::ask(std::span<const int> prompt,
 
 void RemoteLanguageModel::check_same_model(const std::string& trouble) {
   // A server that is gone cannot be asked; what it said before stays.
-  const auto same = check_canary(connection_, wire_, facts_, tokenizer_);
+  auto same = check_canary(connection_, wire_, facts_, tokenizer_);
+  if (same && served_ != nullptr) same = served_->check_same();
   if (!same && trouble.empty()) throw ModelFailure(same.error().message);
 }
 

@@ -3,7 +3,7 @@
 // In a chat (ServerFacts::by_chat) the prompt's special tokens say who speaks, and its messages are
 // sent; the answer is a text, behind "</think>" where the model thinks.
 // The calculator and the rules of a sample are ours (model/engine/sample_state.hpp). One caller at
-// a time; connection, facts and tokenizer outlive this.
+// a time; connection, facts, tokenizer and what it stands on outlive this.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,7 @@
 
 #include "harness/remote/connection.hpp"
 #include "harness/remote/method.hpp"
+#include "harness/remote/served_tokenizer.hpp"
 #include "harness/remote/server_facts.hpp"
 #include "harness/remote/wire.hpp"
 #include "model/engine/language_model.hpp"
@@ -32,13 +33,13 @@ struct RemoteCounts {
 class RemoteLanguageModel : public LanguageModel {
  public:
   RemoteLanguageModel(Connection& connection, const Wire& wire, const ServerFacts& facts,
-                      const Tokenizer& tokenizer);
+                      const Tokenizer& tokenizer, const ServedTokenizer* served = nullptr);
 
   // Of the requests to come.
   void use(ScoringMethod method) { method_ = method; }
 
   // Both throw ModelFailure with what was answered; nothing of a call behind which another model
-  // answers the canary.
+  // answers the canary, or texts have other ids.
   std::vector<ScoreResult> score(std::span<const ScoreRequest> requests) override;
   std::vector<GenerateResult> generate(std::span<const GenerateRequest> requests) override;
   const Tokenizer& tokenizer() const override { return tokenizer_; }
@@ -63,6 +64,7 @@ class RemoteLanguageModel : public LanguageModel {
   const Wire& wire_;
   const ServerFacts& facts_;
   const Tokenizer& tokenizer_;
+  const ServedTokenizer* served_;
   ScoringMethod method_ = ScoringMethod::kPromptLogprobs;
   RemoteCounts counts_;
 };

@@ -50,6 +50,13 @@ Result<Address> address_of(const ServerChoice& choice) {
   return Address{*url, std::move(options)};
 }
 
+Result<void> check_method(const ServerChoice& choice) {
+  const std::vector<std::string> methods = method_names();
+  if (std::ranges::find(methods, choice.method) != methods.end()) return {};
+  return bad_input(fmt::format("--method {}: there are {}{}", choice.method,
+                               fmt::join(methods, ", "), did_you_mean(choice.method, methods)));
+}
+
 }  // namespace
 
 std::string short_model_name(const std::string& id) {
@@ -64,17 +71,21 @@ std::string short_model_name(const std::string& id) {
   return name.empty() || name.front() == '.' ? "model" : name.substr(0, 80);
 }
 
+Result<std::shared_ptr<const ServedTokenizer>> open_served_tokenizer(const ServerChoice& choice) {
+  NB_TRY_VOID(check_method(choice));
+  NB_TRY(const Address address, address_of(choice));
+  return ServedTokenizer::open(address.url, address.options, choice.model);
+}
+
 Result<std::unique_ptr<RemoteServer>> open_server(const ServerChoice& choice,
-                                                  const Tokenizer& tokenizer) {
-  const std::vector<std::string> methods = method_names();
-  if (std::ranges::find(methods, choice.method) == methods.end())
-    return bad_input(fmt::format("--method {}: there are {}{}", choice.method,
-                                 fmt::join(methods, ", "), did_you_mean(choice.method, methods)));
+                                                  const Tokenizer& tokenizer,
+                                                  const ServedTokenizer* served) {
+  NB_TRY_VOID(check_method(choice));
   NB_TRY(Address address, address_of(choice));
   auto server = std::unique_ptr<RemoteServer>(new RemoteServer{
       {address.url, std::move(address.options)}, {address.url, choice.model, true}, {}});
   NB_TRY(server->facts, probe_server(server->connection, server->wire, tokenizer, choice.model,
-                                     choice.chat == "server"));
+                                     choice.chat == "server", served));
   std::int64_t& context = server->facts.context_length;
   if (context > 0 && choice.context > context)
     return bad_input(fmt::format("--server-context {}: {} says its context is {} tokens",

@@ -8,6 +8,7 @@
 #include "harness/base/result.hpp"
 #include "harness/remote/connection.hpp"
 #include "harness/remote/remote_language_model.hpp"
+#include "harness/remote/served_tokenizer.hpp"
 #include "harness/remote/server_facts.hpp"
 #include "harness/remote/wire.hpp"
 #include "model/tokenizer/tokenizer.hpp"
@@ -28,15 +29,21 @@ struct ServerChoice {
   std::string world;         // folder of the training whose generated world is asked about
 };
 
+// The server's own tokenizer: `--tokenizer server`. Errors as ServedTokenizer::open()'s, and what
+// is wrong with the choice.
+Result<std::shared_ptr<const ServedTokenizer>> open_served_tokenizer(const ServerChoice& choice);
+
 struct RemoteServer {
   Connection connection;
   Wire wire;
   ServerFacts facts;
 };
 
-// Asks the probes. Errors as probe_server()'s, and what is wrong with the choice.
+// Asks the probes. Errors as probe_server()'s, and what is wrong with the choice. served: what
+// `tokenizer` stands on, where the server encodes.
 Result<std::unique_ptr<RemoteServer>> open_server(const ServerChoice& choice,
-                                                  const Tokenizer& tokenizer);
+                                                  const Tokenizer& tokenizer,
+                                                  const ServedTokenizer* served = nullptr);
 
 // "Qwen2-7B" of "Qwen/Qwen2-7B" and "/models/Qwen2-7B/": what two servers of one model agree on.
 std::string short_model_name(const std::string& id);

@@ -40,29 +40,31 @@ Json facts_json(const ServerFacts& facts) {
   Json probes = Json::object();
   for (const ProbeResult& probe : facts.probes)
     probes[probe.id] = {{"outcome", probe.outcome}, {"text", probe.text}};
-  return {{"host", facts.host},
-          {"chats", facts.by_chat ? "there" : "here"},
-          {"kind", facts.kind},
-          {"version", facts.version},
-          {"model", facts.model.id},
-          {"max_model_len", facts.context_length},
-          {"prompt_log_probs", facts.dialect ? std::string(name(*facts.dialect)) : "none"},
-          {"returns_ids", facts.returns_ids},
-          {"letters", name(facts.letters)},
-          {"noise",
-           {{"max_abs_log_prob", facts.noise.max_abs_log_prob},
-            {"flips", facts.noise.flips},
-            {"compared", facts.noise.compared},
-            {"batch_invariant", facts.noise.is_batch_invariant()}}},
-          {"told", facts.model.told},
-          {"chat_template",
-           {{"by", facts.chat.by}, {"digest", facts.chat.digest}, {"tokens", facts.chat.tokens}}},
-          {"logit_step", facts.logit_step ? Json(*facts.logit_step) : Json()},
-          {"probes", probes},
-          {"canary",
-           {{"prompt", sha256_hex(fmt::format("{}", fmt::join(facts.canary, " ")))},
-            {"log_probs", facts.canary_log_probs},
-            {"tokens", facts.canary_tokens}}}};
+  Json json{{"host", facts.host},
+            {"chats", facts.by_chat ? "there" : "here"},
+            {"kind", facts.kind},
+            {"version", facts.version},
+            {"model", facts.model.id},
+            {"max_model_len", facts.context_length},
+            {"prompt_log_probs", facts.dialect ? std::string(name(*facts.dialect)) : "none"},
+            {"returns_ids", facts.returns_ids},
+            {"letters", name(facts.letters)},
+            {"noise",
+             {{"max_abs_log_prob", facts.noise.max_abs_log_prob},
+              {"flips", facts.noise.flips},
+              {"compared", facts.noise.compared},
+              {"batch_invariant", facts.noise.is_batch_invariant()}}},
+            {"told", facts.model.told},
+            {"chat_template",
+             {{"by", facts.chat.by}, {"digest", facts.chat.digest}, {"tokens", facts.chat.tokens}}},
+            {"logit_step", facts.logit_step ? Json(*facts.logit_step) : Json()},
+            {"probes", probes},
+            {"canary",
+             {{"prompt", sha256_hex(fmt::format("{}", fmt::join(facts.canary, " ")))},
+              {"log_probs", facts.canary_log_probs},
+              {"tokens", facts.canary_tokens}}}};
+  if (facts.encodes) json["tokenizes"] = "there";
+  return json;
 }
 
 std::string other_model(const Json& before, const Json& now) {

@@ -42,6 +42,7 @@ struct ChatTemplate {
 
 struct ServerFacts {
   bool by_chat = false;  // asked by messages, of which the server's own template makes prompts
+  bool encodes = false;  // texts, too: no tokenizer of ours does
   std::string host;      // "gpu:8000"
   std::string kind;      // "vllm", "sglang", "llamacpp", "npubench"; "unknown"
   std::string version;

@@ -17,18 +17,24 @@ RemoteCall post(const std::string& path, const Json& body, std::int64_t new_toke
 RemoteCall Wire::models() const { return {base.path + "/models", std::nullopt, 0}; }
 RemoteCall Wire::version() const { return {"/version", std::nullopt, 0}; }
 
-RemoteCall Wire::tokenize(const std::string& text, bool marked) const {
-  return post("/tokenize",
-              {{"model", model},
-               {"prompt", text},
-               {"add_special_tokens", marked},
-               {"content", text},
-               {"add_special", marked}},
-              0);
+RemoteCall Wire::tokenizer_info() const { return {"/tokenizer_info", std::nullopt, 0}; }
+
+// llama.cpp: tools/server/server-context.cpp, post_tokenize @ 050ee92d. vLLM:
+// entrypoints/serve/tokenize/protocol.py @ 030ea52e; unknown members are taken.
+RemoteCall Wire::tokenize(const std::string& text, bool marked, bool reads_names) const {
+  Json body{{"model", model},
+            {"prompt", text},
+            {"add_special_tokens", marked},
+            {"content", text},
+            {"add_special", marked}};
+  if (!reads_names) body["parse_special"] = false;
+  return post("/tokenize", body, 0);
 }
 
+// sglang leaves special tokens out unless it is told not to.
 RemoteCall Wire::detokenize(std::span<const int> tokens) const {
-  return post("/detokenize", {{"model", model}, {"tokens", tokens}}, 0);
+  return post("/detokenize", {{"model", model}, {"tokens", tokens}, {"skip_special_tokens", false}},
+              0);
 }
 
 RemoteCall Wire::tokenize_chat(const Json& messages) const {

@@ -27,11 +27,13 @@ struct Wire {
   // llama.cpp's: ids of an answer are told beside its log-probabilities only.
   bool ids_by_log_probs = false;
 
-  RemoteCall models() const;   // GET /v1/models
-  RemoteCall version() const;  // GET /version
+  RemoteCall models() const;          // GET /v1/models
+  RemoteCall version() const;         // GET /version
+  RemoteCall tokenizer_info() const;  // GET /tokenizer_info
   // Ids of a text, without <|bos|> in front unless `marked`: vLLM's form, and llama.cpp's in the
-  // same body.
-  RemoteCall tokenize(const std::string& text, bool marked = false) const;
+  // same body. reads_names: names of special tokens in it are these tokens; llama.cpp can be asked
+  // for the other, vLLM's tokenizers always read them.
+  RemoteCall tokenize(const std::string& text, bool marked = false, bool reads_names = true) const;
   RemoteCall detokenize(std::span<const int> tokens) const;
   // What the server's chat template makes of messages: ids (vLLM, sglang), or a text (llama.cpp).
   RemoteCall tokenize_chat(const Json& messages) const;

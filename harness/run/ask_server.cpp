@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <type_traits>
 #include <utility>
 
 #include "evals/composites.hpp"
@@ -27,8 +28,9 @@ using Methods = std::map<std::string, ScoringMethod>;
 
 struct AskedServer {
   OpenedModel opened;
-  std::shared_ptr<RemoteServer> server;  // owned by opened.parts
-  RemoteLanguageModel* model = nullptr;  // opened.model
+  std::shared_ptr<const ServedTokenizer> served;  // null: the tokenizer is a file's
+  std::shared_ptr<RemoteServer> server;           // owned by opened.parts
+  RemoteLanguageModel* model = nullptr;           // opened.model
   std::vector<Task> tasks;
   Methods methods;
 };
@@ -67,26 +69,38 @@ Result<void> check_all_are_chats(std::span<const Task> tasks) {
   return {};
 }
 
+// What a tokenizer that is the server's throws, which probes and evaluators know nothing of.
+template <class Body>
+std::invoke_result_t<Body> with_failures_as_errors(Body body) {
+  try {
+    return body();
+  } catch (const ModelFailure& failure) {
+    return run_error(failure.what());
+  }
+}
+
 Result<AskedServer> open(const EvaluationRequest& request, EvalContext& context) {
   AskedServer asked;
   NB_TRY(asked.tasks, expand_tasks(request.settings, "--task"));
   NB_TRY_VOID(take_world(request.server, asked.tasks, context));
   if (request.model.tokenizer.empty())
     return bad_input(
-        "--server: give the served model's tokenizer by --tokenizer FILE (tokenizer.json); "
-        "prompts are sent as ids");
-  if (request.model.tokenizer == "server")
-    return bad_input(
-        "--tokenizer server: npubench does not have texts encoded by the server; give the "
-        "tokenizer.json of the served model");
+        "--server: give the served model's tokenizer by --tokenizer FILE (tokenizer.json), or "
+        "have texts encoded there by --tokenizer server; prompts are sent as ids");
+  const bool is_served = request.model.tokenizer == "server";
   OpenedModel& opened = asked.opened;
-  NB_TRY(opened.tokenizer, load_tokenizer(request.model.tokenizer), "--tokenizer");
-  if (request.server.chat == "server") {
-    NB_TRY_VOID(check_all_are_chats(asked.tasks));
-    *opened.tokenizer = with_chat_tokens(std::move(*opened.tokenizer));
+  if (!is_served) {
+    NB_TRY(opened.tokenizer, load_tokenizer(request.model.tokenizer), "--tokenizer");
   }
+  const bool by_chat = request.server.chat == "server";
+  if (by_chat) NB_TRY_VOID(check_all_are_chats(asked.tasks));
   NB_TRY_VOID(preflight(context));
-  NB_TRY(asked.server, open_server(request.server, *opened.tokenizer));
+  if (is_served) {
+    NB_TRY(asked.served, open_served_tokenizer(request.server));
+    opened.tokenizer = std::make_unique<Tokenizer>(asked.served, asked.served->facts());
+  }
+  if (by_chat) *opened.tokenizer = with_chat_tokens(std::move(*opened.tokenizer));
+  NB_TRY(asked.server, open_server(request.server, *opened.tokenizer, asked.served.get()));
   RemoteServer& server = *asked.server;
   NB_TRY(asked.methods, methods_of(asked.tasks, server.facts, request.server.method));
   opened.name = opened.label = short_model_name(server.facts.model.id);
@@ -94,7 +108,7 @@ Result<AskedServer> open(const EvaluationRequest& request, EvalContext& context)
   opened.parts = asked.server;
   if (asks_about_world(asked.tasks)) opened.microworld = context.microworld;
   auto model = std::make_unique<RemoteLanguageModel>(server.connection, server.wire, server.facts,
-                                                     *opened.tokenizer);
+                                                     *opened.tokenizer, asked.served.get());
   asked.model = model.get();
   opened.model = std::move(model);
   return asked;
@@ -136,7 +150,9 @@ Result<std::vector<EvalResult>> answer(const AskedServer& asked, const EvalConte
   for (const Task& task : asked.tasks) {
     NB_TRY(const auto evaluator, load_evaluator(task, context));
     asked.model->use(asked.methods.at(task.id));
-    NB_TRY(EvalResult result, evaluate(task, *evaluator, context, *asked.model));
+    NB_TRY(EvalResult result, with_failures_as_errors([&] {
+             return evaluate(task, *evaluator, context, *asked.model);
+           }));
     results.push_back(std::move(result));
   }
   for (EvalResult& composite : composites(results, context.settings))
@@ -183,6 +199,7 @@ void describe_server(const AskedServer& asked, const std::string& run, Record& r
                     {"generated_tokens", tokens.generated_tokens},
                     {"ties", tokens.ties},
                     {"floors", tokens.floors}};
+  if (asked.served != nullptr) facts["asked"]["texts"] = asked.served->texts_asked();
   (*record.environment)["server"] = std::move(facts);
   if (counts.busy_seconds <= 0) return;
   record.host_metrics.push_back(
@@ -202,7 +219,7 @@ void describe_server(const AskedServer& asked, const std::string& run, Record& r
 }  // namespace
 
 Result<EvaluationOutcome> ask_server(const EvaluationRequest& request, EvalContext context) {
-  NB_TRY(AskedServer asked, open(request, context));
+  NB_TRY(AskedServer asked, with_failures_as_errors([&] { return open(request, context); }));
   say_facts(asked);
   const ServerFacts& facts = asked.server->facts;
   AnswerSource source;
@@ -221,8 +238,10 @@ Result<EvaluationOutcome> ask_server(const EvaluationRequest& request, EvalConte
 
 Result<std::vector<ShownTask>> server_prompts(const EvaluationRequest& request, EvalContext context,
                                               std::int64_t items) {
-  NB_TRY(const AskedServer asked, open(request, context));
-  return show_prompts(context, *asked.opened.tokenizer, asked.model->context_length(), items);
+  return with_failures_as_errors([&]() -> Result<std::vector<ShownTask>> {
+    NB_TRY(const AskedServer asked, open(request, context));
+    return show_prompts(context, *asked.opened.tokenizer, asked.model->context_length(), items);
+  });
 }
 
 }  // namespace nb

@@ -135,6 +135,9 @@ HttpResponse serve_tokenizer_info(Service& service, const HttpRequest&, const Ht
   const Tokenizer& tokenizer = served.model->tokenizer();
   // Documents are divided by <|bos|>: it is what stands before a text and what ends one. A chat's
   // specials are no text: a template would be read as words.
+  Json specials = Json::object();
+  for (const SpecialToken& special : tokenizer.vocabulary().specials)
+    specials[special.name] = special.id;
   const Json bos = or_null(special_name(tokenizer, tokenizer.bos()));
   return json_response({{"tokenizer_class", "npubench"},
                         {"bos_token", bos},
@@ -143,6 +146,7 @@ HttpResponse serve_tokenizer_info(Service& service, const HttpRequest&, const Ht
                         {"unk_token", nullptr},
                         {"chat_template", nullptr},
                         {"vocab_size", tokenizer.vocab_size()},
+                        {"special_tokens", std::move(specials)},
                         {"model_max_length", served.model->context_length()},
                         {"hash", tokenizer.hash()}});
 }

@@ -43,6 +43,8 @@ struct Tokenizer::State {
   std::vector<int> nanochat_bytes;
   int bos = -1;
   std::string hash;
+  bool puts_space_in_front = false;
+  std::shared_ptr<const TextCodec> codec;  // nullptr: the vocabulary encodes
   std::mutex mutex;
   std::vector<std::unique_ptr<EncodeScratch>> idle;  // guarded by mutex
 
@@ -52,7 +54,8 @@ struct Tokenizer::State {
         tokens(index_tokens(vocabulary)),
         merges(vocabulary, tokens),
         special_names(vocabulary.tokens.size()),
-        hash(vocabulary_hash(vocabulary)) {
+        hash(vocabulary_hash(vocabulary)),
+        puts_space_in_front(vocabulary.rule == SplitRule::kSentencePiece) {
     for (const SpecialToken& special : vocabulary.specials)
       special_names[static_cast<std::size_t>(special.id)] = &special.name;
     count_bytes();
@@ -126,11 +129,45 @@ Tokenizer::Tokenizer(Vocabulary vocabulary) {
   for (const std::string_view name : {"<|bos|>", "<|endoftext|>", "<|begin_of_text|>", "<s>"})
     if (state_->bos < 0) state_->bos = special(name);
 }
+
+Tokenizer::Tokenizer(std::shared_ptr<const TextCodec> codec, CodecFacts facts) {
+  Vocabulary vocabulary;
+  vocabulary.tokens.resize(static_cast<std::size_t>(facts.vocab_size));
+  for (const SpecialToken& special : facts.specials)
+    NB_CHECK(special.id >= 0 && special.id < facts.vocab_size,
+             "[tokenizer] special token {} among {} ids", special.id, facts.vocab_size);
+  vocabulary.specials = std::move(facts.specials);
+  state_ = std::make_unique<State>(std::move(vocabulary));
+  state_->codec = std::move(codec);
+  state_->hash = std::move(facts.hash);
+  state_->bos = facts.bos;
+  state_->puts_space_in_front = facts.puts_space_in_front;
+}
+
+Tokenizer Tokenizer::with_specials(std::span<const std::string> names) const {
+  Vocabulary vocabulary = state_->vocabulary;
+  for (const std::string& name : names) {
+    if (special(name) >= 0) continue;
+    vocabulary.specials.push_back({name, vocabulary.size()});
+    vocabulary.tokens.emplace_back();
+  }
+  if (state_->codec == nullptr) return Tokenizer(std::move(vocabulary));
+  const int size = vocabulary.size();
+  return Tokenizer(state_->codec, {size, state_->bos, std::move(vocabulary.specials),
+                                   state_->puts_space_in_front, state_->hash});
+}
+
 Tokenizer::~Tokenizer() = default;
 Tokenizer::Tokenizer(Tokenizer&&) noexcept = default;
 Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
 
 void Tokenizer::encode_append(std::string_view text, std::vector<int>& ids) const {
+  if (state_->codec != nullptr) {
+    const std::string one(text);
+    const std::vector<int> more = state_->codec->encode(std::span(&one, 1)).front();
+    ids.insert(ids.end(), more.begin(), more.end());
+    return;
+  }
   if (state_->vocabulary.rule == SplitRule::kSentencePiece) {
     return state_->encode_code_points(text, ids);
   }
@@ -161,6 +198,12 @@ std::vector<int> Tokenizer::encode(std::string_view text, int prepended) const {
 
 std::vector<std::vector<int>> Tokenizer::encode_batch(std::span<const std::string> texts,
                                                       int prepended) const {
+  if (state_->codec != nullptr) {
+    auto encoded = state_->codec->encode(texts);
+    if (prepended >= 0)
+      for (std::vector<int>& ids : encoded) ids.insert(ids.begin(), prepended);
+    return encoded;
+  }
   std::vector<std::vector<int>> all(texts.size());
   parallel_for(texts.size(), 8, [&](std::size_t i) {
     all[i] = prepended < 0 ? encode(texts[i]) : encode(texts[i], prepended);
@@ -169,19 +212,32 @@ std::vector<std::vector<int>> Tokenizer::encode_batch(std::span<const std::strin
 }
 
 std::string Tokenizer::decode_bytes(std::span<const int> ids) const {
-  const bool has_space_in_front = state_->vocabulary.rule == SplitRule::kSentencePiece;
   bool is_text_start = false;
   std::string bytes;
+  const auto append = [&](std::string_view piece) {
+    if (is_text_start && piece.starts_with(' ')) piece.remove_prefix(1);
+    bytes += piece;
+    is_text_start = false;
+  };
+  std::vector<int> ordinary;  // since the last special, for the codec
+  const auto decode_ordinary = [&] {
+    if (!ordinary.empty()) append(state_->codec->decode(ordinary));
+    ordinary.clear();
+  };
   for (const int id : ids) {
     NB_CHECK(id >= 0 && id < vocab_size(), "[tokenizer] no token {} among 0 … {}", id,
              vocab_size() - 1);
     const auto i = static_cast<std::size_t>(id);
-    std::string_view piece = state_->special_names[i] != nullptr ? *state_->special_names[i]
-                                                                 : state_->vocabulary.tokens[i];
-    if (is_text_start && piece.starts_with(' ')) piece.remove_prefix(1);
-    bytes += piece;
-    is_text_start = has_space_in_front && id == bos();
+    if (state_->codec != nullptr && state_->special_names[i] == nullptr) {
+      ordinary.push_back(id);
+      continue;
+    }
+    decode_ordinary();
+    append(state_->special_names[i] != nullptr ? *state_->special_names[i]
+                                               : state_->vocabulary.tokens[i]);
+    is_text_start = state_->puts_space_in_front && id == bos();
   }
+  decode_ordinary();
   return bytes;
 }
 
@@ -202,6 +258,8 @@ bool Tokenizer::is_special(int id) const {
   return id >= 0 && id < vocab_size() &&
          state_->special_names[static_cast<std::size_t>(id)] != nullptr;
 }
+
+bool Tokenizer::puts_space_in_front() const { return state_->puts_space_in_front; }
 
 const std::vector<int>& Tokenizer::token_bytes() const { return state_->true_bytes; }
 const std::vector<int>& Tokenizer::token_bytes(TokenBytesRule rule) const {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "harness/base/result.hpp"
+#include "model/tokenizer/text_codec.hpp"
 #include "model/tokenizer/vocabulary.hpp"
 
 namespace nb {
@@ -31,6 +32,10 @@ class Tokenizer {
  public:
   // NB_CHECK: check_vocabulary() holds (loaders have made sure).
   explicit Tokenizer(Vocabulary vocabulary);
+  // One that is somewhere else. vocabulary() has its specials and no bytes: token_bytes() are 0, it
+  // cannot be saved. encode() and decode() throw what the codec throws. NB_CHECK: specials are
+  // among the ids.
+  Tokenizer(std::shared_ptr<const TextCodec> codec, CodecFacts facts);
   ~Tokenizer();
   Tokenizer(Tokenizer&&) noexcept;
   Tokenizer& operator=(Tokenizer&&) noexcept;
@@ -43,6 +48,10 @@ class Tokenizer {
   Result<void> save(const std::filesystem::path& path) const;  // our JSON
   // tiktoken's form: base64 of the bytes, space, id; one line each. Specials have no place there.
   Result<void> save_ranks(const std::filesystem::path& path) const;
+
+  // The same with these special tokens behind its ids, but for those that it has. One that is
+  // somewhere else keeps its hash: they change nothing there.
+  Tokenizer with_specials(std::span<const std::string> names) const;
 
   std::vector<int> encode(std::string_view text) const;
   std::vector<int> encode(std::string_view text, int prepended) const;  // e.g. encode(text, bos())
@@ -63,6 +72,7 @@ class Tokenizer {
   int bos() const;         // <|bos|>, else <|endoftext|> or Llama's; -1 if there is none
   int special(std::string_view name) const;  // -1 if none
   bool is_special(int id) const;
+  bool puts_space_in_front() const;  // of every text: SentencePiece
   // Bytes of every id, 0 for specials; size vocab_size().
   const std::vector<int>& token_bytes() const;  // kTrueLength
   const std::vector<int>& token_bytes(TokenBytesRule rule) const;

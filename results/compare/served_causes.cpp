@@ -166,6 +166,9 @@ std::vector<Sentence> unknown_of_served(const Record& a, const Record& b) {
     if (text_of_member(server, "/probes/P2/outcome") == "not asked")
       unknown.push_back(message("unknown.server_tokenizer", side));
   }
+  if (text_of_member(server_of(a), "/tokenizes") == "there" &&
+      text_of_member(server_of(b), "/tokenizes") == "there")
+    unknown.push_back(message("unknown.served_encoding"));
   unknown.push_back(message("unknown.served_weights"));
   return unknown;
 }

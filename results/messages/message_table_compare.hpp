@@ -154,6 +154,11 @@ inline constexpr MessageRow kCompareMessages[] = {
     {"unknown.server_tokenizer",
      "whether {} has the given tokenizer: its server tells neither ids nor numbers of tokens",
      "{} 是否使用所给的分词器：其服务器既不给出 id 也不给出词元数"},
+    {"unknown.served_encoding",
+     "that both servers have the same tokenizer: they encoded all texts themselves, and equal ids "
+     "of "
+     "20 texts are all that was compared",
+     "两个服务器的分词器是否相同：所有文本都由服务器自己编码，只比较了 20 段文本的 id"},
     {"unknown.served_weights",
      "that both servers hold the same weights is taken from the model's name alone",
      "两个服务器为同一权重，只是从模型名称得知"},

@@ -31,6 +31,7 @@ PERSONAS = {
     "llamacpp_refuse": "the same, but echo is refused with status 500, as its builds did in 2025 (ggml-org/llama.cpp#12591)",
     "llamacpp_silent": "echo is ignored: one entry in OpenAI's first form, whatever the prompt; no ids, no /tokenize",
     "mindie": "no ids as prompts, nothing of prompts",
+    "few_letters": "the same, never says A to D; to every other length of a chat's prompt a single letter is among the likely tokens",
     "bos_twice": "puts a second <|bos|> in front of ids",
     "other_tokenizer": "every id is one more than ours",
     "processed_logprobs": "log-probabilities after the temperature",
@@ -59,9 +60,17 @@ PERSONAS = {
     "rounded": "log-probabilities of a model rounded to bf16",
     "other_template": "makes another prompt of a conversation",
     "thinks": "answers chats behind a thought that ends with </think>",
+    "no_detokenize": "404 for /detokenize",
+    "bad_tokens": "/tokenize answers with negative ids, texts, a million ids, or ids beyond any vocabulary (N = 0 … 3)",
+    "other_tokens": "every id is one more than before from the Nth /tokenize on",
+    "spaced": "/detokenize puts a space in front",
+    "strips": "/detokenize takes a space in front away",
+    "bos_in_texts": "/tokenize puts <|bos|> in front of every text, whatever is asked",
+    "bos_hidden": "the same, and it refuses an empty text",
     "template_proxy": "stands before the server of port N and changes every conversation, as another template would",
 }
 
+MINDIE = ("mindie", "few_letters")
 LLAMACPP = ("llamacpp", "llamacpp_refuse")
 persona, _, argument = sys.argv[1].partition(":")
 assert persona in PERSONAS, persona
@@ -70,7 +79,7 @@ port_file, log_file = map(pathlib.Path, sys.argv[2:4])
 VOCABULARY = 265
 BOS, STOP = 256, 259  # <|bos|>, <|assistant_end|>
 lock = threading.Lock()
-counts = {"all": 0, "completions": 0}
+counts = {"all": 0, "completions": 0, "tokenize": 0}
 
 
 def bits(x):
@@ -128,7 +137,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.error(404, "Not Found")
         if persona == "needs_key" and self.headers.get("Authorization") != "Bearer secret-key":
             return self.error(401, "wrong key secret-key-of-yours")
-        owner = {"sglang": "sglang", "llamacpp": "llamacpp", "llamacpp_refuse": "llamacpp", "llamacpp_silent": "llamacpp", "mindie": "MindIE",
+        owner = {"sglang": "sglang", "llamacpp": "llamacpp", "llamacpp_refuse": "llamacpp", "llamacpp_silent": "llamacpp", "mindie": "MindIE", "few_letters": "MindIE",
                  "npubench": "npubench"}.get(persona, "vllm")
         name = "toy" if persona != "other_name" or number < limit else "toy-2"
         model = {"id": name, "object": "model", "owned_by": owner, "max_model_len": 1024}
@@ -151,8 +160,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.chat(body)
         if self.path == "/apply-template" and persona.startswith("llamacpp"):
             return self.answer({"prompt": text_of(self.rendered(body["messages"]))})
-        if self.path == "/detokenize" and persona != "mindie":
-            return self.answer({"prompt": text_of(body["tokens"])})
+        if self.path == "/detokenize" and persona not in (*MINDIE, "llamacpp_silent", "no_detokenize"):
+            return self.detokenize(text_of(body["tokens"]))
         if self.path == "/tokenize":
             return self.tokenize(body)
         if self.path == "/generate" and persona == "sglang":
@@ -166,15 +175,28 @@ class Handler(http.server.BaseHTTPRequestHandler):
             counts[key] += 1
             return counts[key]
 
+    def detokenize(self, text):
+        if persona == "spaced":
+            text = " " + text
+        if persona == "strips":
+            text = text.removeprefix(" ")
+        self.answer({"content" if persona in LLAMACPP else "prompt": text})
+
     def tokenize(self, body):
-        if persona in ("mindie", "llamacpp_silent"):
+        number = self.count("tokenize")
+        if persona in (*MINDIE, "llamacpp_silent"):
             return self.error(404, "Not Found")
         if persona in LLAMACPP:
-            return self.answer({"tokens": list(body.get("content", "").encode())})
+            marked = [BOS] if body.get("add_special") else []
+            return self.answer({"tokens": marked + list(body.get("content", "").encode())})
+        if persona == "bad_tokens":
+            return self.answer({"tokens": [[-1], ["H"], [72] * 1000000, [1 << 20]][limit]})
+        if persona == "bos_hidden" and body.get("prompt") == "":
+            return self.error(400, "prompt must not be empty")
         ids = self.rendered(body["messages"]) if "messages" in body else list(body["prompt"].encode())
-        if body.get("add_special_tokens") and "messages" not in body:
+        if (body.get("add_special_tokens") or persona in ("bos_in_texts", "bos_hidden")) and "messages" not in body:
             ids = [BOS] + ids
-        if persona == "other_tokenizer":
+        if persona == "other_tokenizer" or persona == "other_tokens" and number >= limit:
             ids = [i + 1 for i in ids]
         self.answer({"tokens": ids, "count": len(ids), "max_model_len": 1024})
 
@@ -189,13 +211,18 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def chat(self, body):
         """Texts only. MindIE tells at most five likely tokens and holds no answer to any."""
-        if persona == "mindie" and body.get("top_logprobs", 0) > 5:
+        if persona in MINDIE and body.get("top_logprobs", 0) > 5:
             return self.error(422, "top_logprobs must be at most 5")
         prompt = self.rendered(body["messages"])
         table, last, new = tables[0], prompt[-1], []
         allowed = body.get("allowed_token_ids") or [int(i) for i in body.get("logit_bias", {})]
-        allowed = allowed if allowed and persona != "mindie" else range(VOCABULARY)
-        likely = sorted(range(256), key=lambda v: (-table[last][v], v))[:body.get("top_logprobs", 0)]
+        allowed = allowed if allowed and persona not in MINDIE else range(VOCABULARY)
+        if persona == "few_letters":
+            allowed = [v for v in allowed if v not in tuple(b"ABCD")]
+        likely = sorted(range(256), key=lambda v: (-table[last][v], v))
+        if persona == "few_letters" and len(prompt) % 2:
+            likely = [v for v in likely if v not in tuple(b"BCD")]
+        likely = likely[:body.get("top_logprobs", 0)]
         for _ in range(body["max_tokens"]):
             new.append(last := max(allowed, key=lambda v: (table[last][v], -v)))
         text = ("Let me think: 5.</think>\n\n" if persona == "thinks" else "") + text_of(new)
@@ -238,7 +265,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         prompt = body["prompt"]
         if isinstance(prompt, str):
             prompt = list(prompt.encode())
-        elif persona == "mindie":
+        elif persona in MINDIE:
             return self.error(422, "prompt must be a string")
         if persona == "bos_twice" and isinstance(body["prompt"], list):
             prompt = [BOS] + prompt

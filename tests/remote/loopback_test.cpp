@@ -101,6 +101,29 @@ TEST_F(ClosedLoop, PublicTasksHaveTheSameItems) {
   EXPECT_EQ(results_of("public-there"), results_of("public-here"));
 }
 
+// Nothing of the tokenizer is here: text to ids and back, specials, what begins a text.
+TEST_F(ClosedLoop, TheServersOwnTokenizerGivesTheSameItems) {
+  const ServeProcess server({"--model", model().string()});
+  const auto served = [&](std::vector<std::string> command) {
+    *(std::ranges::find(command, "--tokenizer") + 1) = "server";
+    return command;
+  };
+  const auto world = task_flags("mw,mw_chat");
+  expect_done((*bench_)(there(server, world, "world-file")));
+  expect_done((*bench_)(served(there(server, world, "world-served"))));
+  EXPECT_EQ(results_of("world-served"), results_of("world-file"));
+  const Record record = record_of("world-served");
+  EXPECT_TRUE(record.comparability.at("tokenizer").starts_with("server:"));
+  EXPECT_EQ(record.environment->at("server").at("tokenizes"), "there");
+  EXPECT_FALSE(record_of("world-file").environment->at("server").contains("tokenizes"));
+  if (data_dir().empty()) return;
+  const auto tasks =
+      task_flags("copa,winograd,lambada_openai,chat_arc_easy,gsm8k", {"--max-per-task", "20"});
+  expect_done((*bench_)(there(server, tasks, "public-file", false)));
+  expect_done((*bench_)(served(there(server, tasks, "public-served", false))));
+  EXPECT_EQ(results_of("public-served"), results_of("public-file"));
+}
+
 // An emulated NPU and an fp32 machine behind two servers: two, with what makes them differ.
 TEST_F(ClosedLoop, RoundingToBf16OnOneServerIsNamed) {
   const ServeProcess exact({"--model", model().string(), "--device", "cpu_ref"}),

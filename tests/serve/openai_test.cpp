@@ -334,6 +334,8 @@ TEST(ServeOpenAi, TokenizersQuestionsAreAnswered) {
   EXPECT_EQ(served->posted("/detokenize", {{"tokens", {104, 195, 169}}})["prompt"], "h\xC3\xA9");
   const Json info = Json::parse(body_of(served->get("/tokenizer_info")));
   EXPECT_EQ(info["eos_token"], "<|bos|>");
+  EXPECT_EQ(info["special_tokens"].size(), 9U);
+  EXPECT_EQ(info["special_tokens"]["<|user_start|>"], 257);
   const Json models = Json::parse(body_of(served->get("/v1/models")));
   EXPECT_EQ(models["data"][0]["owned_by"], "npubench");
   EXPECT_EQ(models["data"][0]["max_model_len"], served->model().context_length());
