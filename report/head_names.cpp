@@ -134,7 +134,7 @@ HeadNames head_names(const Words& say, const ReportInput& input) {
     if (!kind_a.empty() && !kind_b.empty() && kind_a != kind_b) names.a = kind_a, names.b = kind_b;
     Texts models = a.models;
     models.insert(b.models.begin(), b.models.end());
-    const std::string of = !is_foreign                    ? input.title
+    const std::string of = !is_foreign                    ? input.gate ? std::string() : input.title
                            : models.size() <= kMostModels ? list_of(models)
                                                           : std::string();
     names.title = of.empty() ? say("title_against", names.b, names.a)

@@ -38,7 +38,7 @@ std::string_view class_of(Tone tone) {
 struct Renderer {
   const Words& say;
   std::string& out;
-  std::string& phone_rules;
+  std::string& column_names;
   std::size_t& tables;
   bool& has_script;
 
@@ -81,7 +81,7 @@ struct Renderer {
     if (block.folded)
       out += fmt::format("<details><summary>{} ({})</summary>\n", markup_escaped(block.caption),
                          block.table.rows.size());
-    out += html_table(block.table, block.folded ? "" : block.caption, tables++, phone_rules,
+    out += html_table(block.table, block.folded ? "" : block.caption, tables++, column_names,
                       block.pictures);
     if (block.folded) out += "</details>\n";
     if (!block.note.empty()) out += "<p class=note>" + markup_escaped(block.note) + "</p>\n";
@@ -95,7 +95,7 @@ struct Renderer {
     out += "</figure>\n";
   }
   void operator()(const ItemsBlock& block) const {
-    out += html_items(block.list, say, tables++, phone_rules);
+    out += html_items(block.list, say, tables++, column_names);
     has_script = true;
   }
 };
@@ -104,10 +104,10 @@ struct Renderer {
 
 std::string render_html(const Document& document) {
   const Words& say = document.say;
-  std::string body = "<body>\n<h1>" + markup_escaped(document.title) + "</h1>\n";
+  std::string body = "<body>\n<main>\n<h1>" + markup_escaped(document.title) + "</h1>\n";
   if (!document.subtitle.empty())
     body += "<p class=subtitle>" + markup_escaped(document.subtitle) + "</p>\n";
-  std::string phone_rules;
+  std::string column_names;
   std::size_t tables = 0;
   bool has_script = false;
   const auto nav = [&] {
@@ -116,7 +116,6 @@ std::string render_html(const Document& document) {
       body += fmt::format("<a href=\"#{}\">{}</a>", section.id, markup_escaped(section.title));
     body += "</nav>\n";
   };
-  body += "<main>\n";
   for (std::size_t s = 0; s < document.sections.size(); ++s) {
     const SectionContent& section = document.sections[s];
     // The title is the first screen's heading for those who see it.
@@ -125,12 +124,11 @@ std::string render_html(const Document& document) {
                     markup_escaped(section.title));
     body += section.folded ? "<details><summary>" + heading + "</summary>\n" : heading + "\n";
     for (const Block& block : section.blocks)
-      std::visit(Renderer{say, body, phone_rules, tables, has_script}, block);
+      std::visit(Renderer{say, body, column_names, tables, has_script}, block);
     if (section.folded) body += "</details>\n";
     if (s == 0) nav();  // the verdict comes before everything
   }
-  const std::string style =
-      std::string(html_style()) + "@media (max-width:700px){\n" + phone_rules + "}\n";
+  const std::string style = html_style() + column_names;
   std::string head = fmt::format(
       "<!DOCTYPE html>\n<html lang=\"{}\"><head><meta charset=\"utf-8\">\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n"

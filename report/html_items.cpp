@@ -171,7 +171,7 @@ TextTable flip_table(const ItemList& list, const Words& say, std::size_t most) {
 }
 
 std::string html_items(const ItemList& list, const Words& say, std::size_t index,
-                       std::string& phone_rules) {
+                       std::string& column_names) {
   std::string flips;
   ItemTexts texts;
   std::size_t held = 0;
@@ -187,7 +187,7 @@ std::string html_items(const ItemList& list, const Words& say, std::size_t index
   if (static_cast<std::int64_t>(held) < list.count)
     out += "<p>" + markup_escaped(say("flips_left_out", held, list.count)) + "</p>\n";
   out += "<div id=items-table>\n" +
-         html_table(flip_table(list, say, kRows), say("flip_items"), index, phone_rules);
+         html_table(flip_table(list, say, kRows), say("flip_items"), index, column_names);
   if (list.count > std::int64_t{kRows})
     out += "<p>" + markup_escaped(say("flips_rows_only", kRows, list.count)) + "</p>\n";
   out += "</div></div>\n<script type=\"application/json\" id=items-data>{\"words\":" +

@@ -18,6 +18,18 @@ std::string_view html_script() {
     if (className) element.className = className;
     return element;
   };
+  // A cell whose words are not broken, as html_table.cpp makes it.
+  const cell = (text, className) => {
+    const td = make('td', undefined, className);
+    for (const word of (text ?? '').split(' ')) {
+      if (td.firstChild) td.append(' ');
+      if (word.length <= 28)
+        td.append(/[-\/?!%|]/.test(word) ? make('span', word, 'w') : word);
+      else
+        for (const piece of word.split(/(?<=[-\/_:=,.&])/)) td.append(piece, make('wbr'));
+    }
+    return td;
+  };
   const stage = g => g.a === g.b ? g.a : g.a + ' | ' + g.b;
   const filters = [
     ['sides', f => groups[f.g].sides],
@@ -48,7 +60,7 @@ std::string_view html_script() {
   row.append(count);
 
   const columns = ['item', 'node', 'task', 'direction', 'kind', 'gold', 'a', 'b', 'ma', 'mb'];
-  const table = make('table', undefined, 'cards');
+  const table = make('table', undefined, 'cards wide');
   table.id = document.querySelector('#items-table table').id;
   const head = make('tr');
   for (const key of columns) {
@@ -110,9 +122,9 @@ std::string_view html_script() {
       button.addEventListener('click', () => toggle(line, f));
       name.append(button);
       if (textOf(f).s) name.append(make('small', textOf(f).s, 'd'));
-      line.append(name, make('td', stage(groups[f.g])), make('td', groups[f.g].task),
-          make('td', f.lost ? words.lost : words.won), make('td', words[f.k], 'w'), make('td', f.gold),
-          make('td', f.a), make('td', f.b), make('td', margin(f.ma), 'n'), make('td', margin(f.mb), 'n'));
+      line.append(name, cell(stage(groups[f.g])), cell(groups[f.g].task), cell(f.lost ? words.lost : words.won),
+          make('td', words[f.k], 'w'), cell(f.gold), cell(f.a), cell(f.b), make('td', margin(f.ma), 'n'),
+          make('td', margin(f.mb), 'n'));
       return line;
     }));
     more.hidden = found.length <= shown;

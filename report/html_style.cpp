@@ -1,11 +1,14 @@
+#include <fmt/format.h>
+
 #include "report/html.hpp"
 
 namespace nb {
 
+namespace {
+
 // Light, dark and paper by variables alone. Words in tables are not broken; only long ones are,
-// where html_table.cpp allows it. Below 700 px every row of a wide table is a card.
-std::string_view html_style() {
-  return R"(
+// where html_table.cpp allows it.
+constexpr std::string_view kStyle = R"(
 :root{color-scheme:light dark;--text:#1d2126;--soft:#59636e;--page:#fff;--line:#dfe3e8;--head:#f3f5f7;--link:#0060a0;
 --good:#00693c;--bad:#b00020;--unsure:#8a5a00;--warn:#fff4d6;--warnline:#d08a00;--plain:#eef3f8;--plainline:#5b87ad}
 @media (prefers-color-scheme:dark){:root{--text:#e3e6ea;--soft:#a3adb8;--page:#15181c;--line:#343b44;--head:#20252b;--link:#7cc0f5;
@@ -58,19 +61,8 @@ figcaption{font-size:.86rem;color:var(--soft)}
 .sides{display:grid;grid-template-columns:1fr 1fr;gap:1rem}
 .sides pre{margin:.2rem 0}
 @media (prefers-color-scheme:dark){@media screen{figure svg{filter:invert(1) hue-rotate(180deg)}}}
-@media (max-width:700px){
-body{padding:.8rem}
-table.cards,table.cards tbody,table.cards tr,table.cards th,table.cards td{display:block;min-width:0}
-table.cards caption{display:block}
-table.cards thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
-table.cards tr{border:1px solid var(--line);border-radius:4px;margin:0 0 .6rem;padding:.2rem .5rem}
-table.cards th,table.cards td{border:0;padding:.12rem 0;text-align:right;display:flex;justify-content:space-between;gap:1rem}
-table.cards th::before,table.cards td::before{color:var(--soft);text-align:left;flex:none;max-width:45%;overflow-wrap:anywhere;font-weight:400}
-table.cards tbody th{font-weight:600}
-table.cards td:empty{display:none}
-table.cards .v{min-width:0;text-align:right}table.cards .v small{display:inline;margin-left:.5em}
-.sides{grid-template-columns:1fr}
-}
+@media (max-width:900px){th,td{padding:.25rem .4rem}td.drawn .spark{width:6rem;height:auto}}
+@media (max-width:700px){body{padding:.8rem}.sides{grid-template-columns:1fr}}
 @media print{
 body{font-size:10pt;max-width:none;padding:0}
 table{font-size:7.5pt}th,td{padding:.15rem .35rem}
@@ -81,6 +73,35 @@ thead{display:table-header-group}
 a{text-decoration:none}
 }
 )";
+
+// A row is a card, a cell a line of it; its column's name, which html_table.cpp gives each, stands
+// in front. A float, so that the cell's words wrap as they do in a table.
+constexpr std::string_view kCards = R"(
+table.@,table.@ tbody,table.@ tr,table.@ th,table.@ td{display:block;min-width:0}
+table.@ caption{display:block}
+table.@ thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
+table.@ tr{border:1px solid var(--line);border-radius:4px;margin:0 0 .6rem;padding:.2rem .5rem}
+table.@ th,table.@ td{border:0;padding:.12rem 0;text-align:right;display:flow-root}
+table.@ th::before,table.@ td::before{content:var(--name);float:left;margin-right:1rem;color:var(--soft);text-align:left;max-width:45%;overflow-wrap:anywhere;font-weight:400}
+table.@ tbody th{font-weight:600}
+table.@ td:empty{display:none}
+table.@ .v small{display:inline;margin-left:.5em}
+)";
+
+std::string cards_below(int pixels, std::string_view of) {
+  std::string style = fmt::format("@media screen and (max-width:{}px){{", pixels);
+  for (const char c : kCards)
+    if (c == '@')
+      style += of;
+    else
+      style += c;
+  return style + "}\n";
+}
+
+}  // namespace
+
+std::string html_style() {
+  return std::string(kStyle) + cards_below(900, "wide") + cards_below(700, "cards");
 }
 
 }  // namespace nb

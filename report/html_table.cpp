@@ -10,8 +10,8 @@
 namespace nb {
 namespace {
 
-// Narrower tables fit a telephone as they are.
-constexpr std::size_t kCardColumns = 4;
+// Narrower tables fit a telephone as they are; wide ones a tablet neither (html_style.cpp).
+constexpr std::size_t kCardColumns = 3, kWideColumns = 7;
 // Longer texts than that may break, numbers or not.
 constexpr std::size_t kMaxNowrap = 28;
 
@@ -132,19 +132,21 @@ std::string css_string(const std::string& text) {
 }  // namespace
 
 std::string html_table(const TextTable& table, const std::string& caption, std::size_t index,
-                       std::string& phone_rules, const Pictures& pictures) {
+                       std::string& column_names, const Pictures& pictures) {
   const bool cards = table.header.size() >= kCardColumns;
   const std::vector<bool> numbers = number_columns(table);
-  std::string out =
-      fmt::format("<div class=scroll><table id=t{}{}>", index, cards ? " class=cards" : "");
+  std::string out = fmt::format("<div class=scroll><table id=t{}{}>", index,
+                                !cards                               ? ""
+                                : table.header.size() < kWideColumns ? " class=cards"
+                                                                     : " class=\"cards wide\"");
   if (!caption.empty()) out += "<caption>" + markup_escaped(caption) + "</caption>";
   out += "<thead><tr>";
   for (std::size_t c = 0; c < table.header.size(); ++c) {
     out += fmt::format("<th scope=col{}>{}</th>", numbers[c] ? " class=n" : "",
                        cell_html(table.header[c]));
     if (cards)
-      phone_rules += fmt::format("#t{} tbody tr>:nth-child({})::before{{content:{}}}\n", index,
-                                 c + 1, css_string(table.header[c]));
+      column_names += fmt::format("#t{} tbody tr>:nth-child({}){{--name:{}}}\n", index, c + 1,
+                                  css_string(table.header[c]));
   }
   out += "</tr></thead>\n<tbody>\n";
   for (std::size_t r = 0; r < table.rows.size(); ++r) {

@@ -194,14 +194,20 @@ void add_trouble(std::vector<Block>& blocks, const ReportContext& context) {
   blocks.emplace_back(BulletList{items});
 }
 
+// Long names stand below the title alone.
+std::string column_of(const char* side, const std::string& name) {
+  constexpr std::size_t kMost = 16;
+  return name.size() <= kMost ? fmt::format("{}: {}", side, name) : side;
+}
+
 // The one comparison that the report is about.
 void add_comparison(std::vector<Block>& blocks, const ReportContext& context, const Comparison& c) {
   const Words& say = context.say;
   if (KeyFigures figures = key_figures(say, c, context.names); !figures.figures.empty())
     blocks.emplace_back(std::move(figures));
   if (!c.scores.empty())
-    blocks.emplace_back(
-        head_table(say, c, say("scores_title"), "A: " + context.names.a, "B: " + context.names.b));
+    blocks.emplace_back(head_table(say, c, say("scores_title"), column_of("A", context.names.a),
+                                   column_of("B", context.names.b)));
   if (!c.pairs.empty()) blocks.emplace_back(causes_of(say, c));
 }
 

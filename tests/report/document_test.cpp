@@ -55,7 +55,7 @@ TEST(Html, CellsKnowTheirHeadersAndWideTablesBecomeCards) {
       {"s", "S", {TableBlock{"", {{"a", "b", "c\"d", "e"}, {{"1", "x", "y", "z"}}}}}, false}};
   const std::string html = render_html(document);
   EXPECT_TRUE(has(html, "<th scope=col>b</th>"));
-  EXPECT_TRUE(has(html, "#t0 tbody tr>:nth-child(3)::before{content:\"c\\22 d\"}")) << html;
+  EXPECT_TRUE(has(html, "#t0 tbody tr>:nth-child(3){--name:\"c\\22 d\"}")) << html;
 }
 
 TEST(Html, LanguageIsSaid) {

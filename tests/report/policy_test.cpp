@@ -89,7 +89,7 @@ TEST(HtmlPolicy, AHeaderCannotChangeTheHashOfTheStyle) {
   const std::string html = render_html(document);
   const std::string style = between(html, "<style>", "</style>");
   EXPECT_EQ(style.find('\r'), std::string::npos) << "a browser reads it as a line feed";
-  EXPECT_TRUE(has(style, "content:\"a\\5c x0d\\20 b\"")) << style.substr(style.size() - 400);
+  EXPECT_TRUE(has(style, "--name:\"a\\5c x0d\\20 b\"")) << style.substr(style.size() - 400);
   EXPECT_EQ(policy_of(html), html_policy(style, ""));
 }
 
