@@ -312,6 +312,8 @@ Result<void> run_train(const TrainWork& work, const StageContext& context, Recor
     record.metrics.push_back(simulated("link_bytes",
                                        static_cast<double>(device.counters().link_bytes), "byte",
                                        Direction::kLower));
+  for (const auto& [kind, bytes] : result.sent_bytes)
+    record.metrics.push_back(simulated("sent_bytes_" + kind, bytes, "byte", Direction::kLower));
   // Of this process alone: a resumed run has trained the steps before elsewhere.
   record.host_metrics.push_back(on_host("train_host_time_s", host_s, "s", Direction::kLower,
                                         result.iterations - result.resumed_from_step));

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -50,6 +51,9 @@ class CollectiveFailure : public std::runtime_error {
  private:
   int rank_;
 };
+
+// Bytes that a rank sends, by kind of collective ("all_gather"), as in cost.hpp.
+using SentBytes = std::map<std::string, double>;
 
 class Communicator {
  public:
@@ -101,14 +105,21 @@ class Communicator {
   bool runs_beside() const { return runs_beside_; }
   virtual std::int64_t last_end_ns() const { return 0; }
 
+  // By this rank so far, in this communicator, what it is a group of, and its groups.
+  const SentBytes& sent_bytes() const { return *sent_; }
+
  protected:
-  Communicator(Device* device, int rank, int size) : device_(device), rank_(rank), size_(size) {}
+  Communicator(Device* device, int rank, int size)
+      : device_(device), rank_(rank), size_(size), sent_(std::make_shared<SentBytes>()) {}
+  void count_sent(OpKind kind, std::uint64_t size_bytes);  // one collective of so many bytes
+  void count_with(const Communicator& parent) { sent_ = parent.sent_; }
 
  private:
   Device* device_;
   int rank_;
   int size_;
   bool runs_beside_ = false;
+  std::shared_ptr<SentBytes> sent_;
   friend class BesideScope;
 };
 

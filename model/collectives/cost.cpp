@@ -198,6 +198,24 @@ std::int64_t collective_time_ns(OpKind kind, const LinkModel& model, std::uint64
   return collective_time_ns(kind, model, size_bytes, RankLayout{1, ranks});
 }
 
+double sent_bytes_of(OpKind kind, std::uint64_t size_bytes, int ranks) {
+  const auto bytes = static_cast<double>(size_bytes);
+  const double share = bytes * (ranks - 1) / ranks;
+  switch (kind) {
+    case OpKind::kAllReduce:
+      return 2 * share;
+    case OpKind::kReduceScatter:
+    case OpKind::kAllGather:
+    case OpKind::kAllToAll:
+      return share;
+    case OpKind::kBroadcast:
+    case OpKind::kSendReceive:
+      return bytes;
+    default:
+      return 0;
+  }
+}
+
 double bus_bandwidth_gb_s(OpKind kind, std::uint64_t size_bytes, int ranks, std::int64_t time_ns) {
   if (time_ns <= 0) return 0;
   const double p = ranks;

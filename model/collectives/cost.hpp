@@ -54,6 +54,10 @@ std::int64_t collective_time_ns(OpKind kind, const LinkModel& model, std::uint64
 std::int64_t collective_time_ns(OpKind kind, const LinkModel& model, std::uint64_t size_bytes,
                                 int ranks);
 
+// What one rank sends in a collective of the whole vector, size_bytes, with ring-optimal
+// algorithms: (p − 1)/p of it, of an all-reduce twice that; of a broadcast or a transfer all of it.
+double sent_bytes_of(OpKind kind, std::uint64_t size_bytes, int ranks);
+
 // Busbandwidth as nccl-tests defines it, from a measured or modelled time: GB/s.
 double bus_bandwidth_gb_s(OpKind kind, std::uint64_t size_bytes, int ranks, std::int64_t time_ns);
 

@@ -10,11 +10,15 @@ namespace {
 // Every rank would be ready at the same simulated time, so the own clock is all that is needed.
 class SymmetricCommunicator final : public Communicator {
  public:
+  // parent: whose group it is; null: of all ranks.
   SymmetricCommunicator(Device& device, int size, int nodes,
-                        const std::optional<NodeLinkProfile>& between_nodes)
+                        const std::optional<NodeLinkProfile>& between_nodes,
+                        const Communicator* parent = nullptr)
       : Communicator(&device, 0, size),
         layout_{nodes, size / nodes},
-        model_(link_model(device.profile().links, between_nodes)) {}
+        model_(link_model(device.profile().links, between_nodes)) {
+    if (parent != nullptr) count_with(*parent);
+  }
 
   void all_reduce(CollectiveBuffer x, Reduce, std::string_view label) override {
     charge(OpKind::kAllReduce, x.count, x.dtype, label);
@@ -53,7 +57,7 @@ class SymmetricCommunicator final : public Communicator {
     for (const Transfer& one : transfers) {
       NB_CHECK(one.peer >= 0 && one.peer < size(), "[transfer] {}: rank {} of {}", label, one.peer,
                size());
-      charge(OpKind::kSendReceive, one.buffer.count, one.buffer.dtype, label);
+      charge(OpKind::kSendReceive, one.buffer.count, one.buffer.dtype, label, one.sends);
     }
   }
   // Of groups of one size this rank is in the first; its card stands in one node with the others.
@@ -65,7 +69,8 @@ class SymmetricCommunicator final : public Communicator {
       NB_CHECK(group.size() == groups.front().size(),
                "[split] {}: groups of {} and {} ranks are not alike", name, group.size(),
                groups.front().size());
-    return symmetric_communicator(device(), static_cast<int>(groups.front().size()));
+    return std::make_unique<SymmetricCommunicator>(
+        device(), static_cast<int>(groups.front().size()), 1, std::nullopt, this);
   }
   void barrier(std::string_view label) override {
     charge(OpKind::kBarrier, 0, DType::kFp32, label);
@@ -78,9 +83,11 @@ class SymmetricCommunicator final : public Communicator {
     std::copy(input.values.begin(), input.values.end(), output.values.begin());
   }
 
-  void charge(OpKind kind, std::int64_t count, DType dtype, std::string_view label) {
+  void charge(OpKind kind, std::int64_t count, DType dtype, std::string_view label,
+              bool sends = true) {
     if (size() == 1) return;
     const std::uint64_t size_bytes = static_cast<std::uint64_t>(count) * storage_bytes(dtype);
+    if (sends) count_sent(kind, size_bytes);
     const std::int64_t time_ns = collective_time_ns(kind, model_, size_bytes, layout_);
     OpDesc desc;
     desc.kind = kind;
@@ -102,6 +109,11 @@ class SymmetricCommunicator final : public Communicator {
 };
 
 }  // namespace
+
+void Communicator::count_sent(OpKind kind, std::uint64_t size_bytes) {
+  if (const double sent = sent_bytes_of(kind, size_bytes, size_); sent > 0)
+    (*sent_)[std::string(name(kind))] += sent;
+}
 
 std::unique_ptr<Communicator> symmetric_communicator(
     Device& device, int size, int nodes, const std::optional<NodeLinkProfile>& between_nodes) {

@@ -34,10 +34,14 @@ std::string groups_text(std::span<const std::vector<int>> groups, std::string_vi
 // by the others after the second.
 class RankCommunicator final : public Communicator {
  public:
-  RankCommunicator(Device* device, int member, Shared* shared, Meeting::Place* place)
+  // parent: whose group it is; null: of all ranks.
+  RankCommunicator(Device* device, int member, Shared* shared, Meeting::Place* place,
+                   const Communicator* parent = nullptr)
       : Communicator(device, member, static_cast<int>(place->members.size())),
         shared_(shared),
-        place_(place) {}
+        place_(place) {
+    if (parent != nullptr) count_with(*parent);
+  }
 
   void all_reduce(CollectiveBuffer x, Reduce op, std::string_view label) override {
     const CollectiveCall call = begin(OpKind::kAllReduce, x, x, x.count, op, 0, label);
@@ -120,9 +124,13 @@ class RankCommunicator final : public Communicator {
     }
     shared_->meeting.transfer(*place_, place_->members[static_cast<std::size_t>(rank())],
                               device().collective_ready_ns(), posted, label);
-    for (const Meeting::Posted& one : posted)
-      charge(OpKind::kSendReceive, one.transfer.buffer.count, one.transfer.buffer.dtype, label,
-             one.start_ns);
+    for (const Meeting::Posted& one : posted) {
+      const CollectiveBuffer& moved = one.transfer.buffer;
+      charge(OpKind::kSendReceive, moved.count, moved.dtype, label, one.start_ns);
+      if (one.transfer.sends)
+        count_sent(OpKind::kSendReceive,
+                   static_cast<std::uint64_t>(moved.count) * storage_bytes(moved.dtype));
+    }
   }
 
   std::unique_ptr<Communicator> split(std::span<const std::vector<int>> groups,
@@ -146,7 +154,7 @@ class RankCommunicator final : public Communicator {
       Meeting::Place& place = shared_->meeting.place_of(*place_, static_cast<int>(g),
                                                         std::string(name), std::move(members));
       own = std::make_unique<RankCommunicator>(&device(), static_cast<int>(at - groups[g].begin()),
-                                               shared_, &place);
+                                               shared_, &place, this);
     }
     shared_->meeting.leave(*place_, rank());
     return own;
@@ -196,6 +204,8 @@ class RankCommunicator final : public Communicator {
   void end(const CollectiveCall& call) {
     const std::int64_t start_ns = place_->start_ns;
     shared_->meeting.leave(*place_, rank());
+    if (size() > 1)
+      count_sent(call.kind, static_cast<std::uint64_t>(call.count) * storage_bytes(call.dtype));
     charge(call.kind, call.count, call.dtype, call.label, start_ns);
   }
 

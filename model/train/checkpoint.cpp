@@ -101,6 +101,7 @@ Result<void> save_checkpoint(const std::filesystem::path& path, const Decoder& d
                 {"train_time_ns", progress.train_time_ns},
                 {"samples", samples_json(progress.samples)}};
   if (progress.apart_since) state["apart_since"] = *progress.apart_since;
+  if (!progress.sent_bytes.empty()) state["sent_bytes"] = progress.sent_bytes;
   std::vector<std::pair<const char*, Json>> texts = {
       {"model_config", print_struct(decoder.config())},
       {"identity", identity},
@@ -157,6 +158,7 @@ Result<LoadedRun> load_checkpoint(const SafetensorsFile& file, Decoder& decoder,
     run.progress.train_time_ns = state.at("train_time_ns").get<std::int64_t>();
     if (state.contains("apart_since"))
       run.progress.apart_since = state.at("apart_since").get<std::int64_t>();
+    if (state.contains("sent_bytes")) state.at("sent_bytes").get_to(run.progress.sent_bytes);
     for (const Json& sample : state.at("samples")) {
       run.progress.samples.push_back({sample.at("step").get<std::int64_t>(),
                                       sample.at("prompt").get<std::string>(),

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -27,7 +28,8 @@ struct RunProgress {
   bool is_finished = false;
   double loss_average = 0;  // exponential mean, not debiased
   std::int64_t train_time_ns = 0;
-  std::optional<std::int64_t> apart_since;  // first step, from 1, after which replicas differed
+  std::optional<std::int64_t> apart_since;   // first step, from 1, after which replicas differed
+  std::map<std::string, double> sent_bytes;  // by the first of several cards, by kind of collective
   std::vector<StepRow> rows;
   std::vector<SampleText> samples;
 };

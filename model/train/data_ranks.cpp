@@ -38,6 +38,7 @@ struct DataRanks::Rank {
         model(first.decoder.config(), device) {
     model.adamw_denominator = first.adamw_denominator;
     model.shard_plan = first.shard_plan;
+    model.reduce = first.reduce;
     if (model.shard_plan) model.shard_plan->rank = index;
     if (first.shared != nullptr)
       model.shared = std::make_unique<LentCommunicator>(device, index, ranks);
@@ -111,11 +112,11 @@ void DataRanks::run(const std::function<void(TrainedModel&, Communicator&)>& bod
   const Result<void> done = World(devices).run([&](Communicator& world) {
     const UseScope scope(world.device(), use);
     TrainedModel& model = *all[static_cast<std::size_t>(world.rank())];
-    if (model.shared != nullptr) model.shared->lend(&world);
-    if (model.sharded != nullptr) model.sharded->begin(world);
+    begin_on_rank(model, world);
     body(model, world);
-    if (model.shared != nullptr) model.shared->lend(nullptr);
-    if (model.sharded != nullptr) model.sharded->end();
+    end_on_rank(model);
+    if (world.rank() == 0)
+      for (const auto& [kind, bytes] : world.sent_bytes()) sent_[kind] += bytes;
   });
   if (!done) throw std::runtime_error(done.error().message);
   if (first_.sharded != nullptr)
@@ -195,10 +196,11 @@ double update_on_rank(TrainedModel& model, Communicator& world, std::optional<do
                       const StageObserver* observer) {
   if (model.shared != nullptr || model.sharded != nullptr)
     return update_shares(model, world, grad_clip, point, loss, observer);
-  for (Parameter* p : model.decoder.trained_parameters())
-    world.all_reduce(world.device().executes() ? CollectiveBuffer(p->grad)
-                                               : CollectiveBuffer(p->grad.count(), p->grad.dtype()),
-                     Reduce::kAverage, p->name);
+  for (Parameter* p : model.decoder.trained_parameters()) {
+    CollectiveBuffer gradient(p->grad);
+    gradient.dtype = model.reduce.value_or(gradient.dtype);
+    world.all_reduce(gradient, Reduce::kAverage, p->name);
+  }
   return apply_gradients(model.decoder, model.optimizers, grad_clip, point, loss(), observer);
 }
 
@@ -340,9 +342,20 @@ void note_on_rank(std::string& found, double loss, TrainedModel& model, const Ba
   if (model.sharded == nullptr) note_not_finite(found, loss, model.decoder, batch);
 }
 
-void prepare_ranks(const std::optional<MeshSettings>& mesh, TrainedModel& model,
-                   const std::function<void(TrainedModel&)>& prepare) {
+void begin_on_rank(TrainedModel& model, Communicator& world) {
+  if (model.shared != nullptr) model.shared->lend(&world);
+  if (model.sharded != nullptr) model.sharded->begin(world);
+}
+
+void end_on_rank(TrainedModel& model) {
+  if (model.shared != nullptr) model.shared->lend(nullptr);
+  if (model.sharded != nullptr) model.sharded->end();
+}
+
+void prepare_rank(const std::optional<MeshSettings>& mesh, TrainedModel& model,
+                  const std::function<void(TrainedModel&)>& prepare) {
   const std::int64_t ranks = mesh ? mesh->ranks() : 1;
+  if (mesh) model.reduce = wire_type(mesh->reduce);
   if (mesh && mesh->is_sharded()) {
     const auto copies = static_cast<int>(mesh->copies());
     model.shard_plan = {.pieces = static_cast<int>(ranks) / copies,
@@ -354,7 +367,12 @@ void prepare_ranks(const std::optional<MeshSettings>& mesh, TrainedModel& model,
     model.shared =
         std::make_unique<LentCommunicator>(model.decoder.device(), 0, static_cast<int>(ranks));
   prepare(model);
-  if (ranks > 1) model.ranks = std::make_unique<DataRanks>(model, *mesh, prepare);
+}
+
+void prepare_ranks(const std::optional<MeshSettings>& mesh, TrainedModel& model,
+                   const std::function<void(TrainedModel&)>& prepare) {
+  prepare_rank(mesh, model, prepare);
+  if (mesh && mesh->ranks() > 1) model.ranks = std::make_unique<DataRanks>(model, *mesh, prepare);
 }
 
 OptimizerList whole_optimizers(const TrainedModel& model) {

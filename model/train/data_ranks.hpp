@@ -20,6 +20,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/base/json_io.hpp"
@@ -81,6 +82,9 @@ class DataRanks {
   // What a user should know of weights that the ranks cannot share; empty: they share all.
   std::string unshared() const;
 
+  // What the first rank has sent since the last call.
+  SentBytes take_sent_bytes() { return std::exchange(sent_, {}); }
+
   // Parameters whose values are not the same on all ranks.
   std::vector<std::string> differing() const;
 
@@ -90,6 +94,7 @@ class DataRanks {
   MeshSettings mesh_;
   std::vector<std::unique_ptr<Rank>> others_;
   std::unique_ptr<SharedState> shared_state_;
+  SentBytes sent_;
 };
 
 // update() of a rank, whose loss() and observer are asked on rank 0 alone. Also of a dry rank that
@@ -102,6 +107,10 @@ void round_gradients(TrainedModel& model, DType dtype);
 // note_not_finite() on a rank's thread: not of sharded weights, which are read by all ranks at
 // once.
 void note_on_rank(std::string& found, double loss, TrainedModel& model, const Batch& batch);
+
+// From begin_on_rank() to end_on_rank() the rank's optimizers and sharded weights have the others.
+void begin_on_rank(TrainedModel& model, Communicator& world);
+void end_on_rank(TrainedModel& model);
 
 // As long as it lives, a rank's weights are whole where they are sharded. All ranks make one.
 class WholeWeights {
@@ -119,6 +128,9 @@ class WholeWeights {
 void prepare_optimizers(TrainedModel& model, const OptimizerRates& rates,
                         const OptimizerRules& rules);
 
+// What the model is as the first rank of a mesh, then prepare() of it.
+void prepare_rank(const std::optional<MeshSettings>& mesh, TrainedModel& model,
+                  const std::function<void(TrainedModel&)>& prepare);
 // prepare() of the model: its adapters, its optimizers, with model.shared. And the other ranks of a
 // mesh of more than one.
 void prepare_ranks(const std::optional<MeshSettings>& mesh, TrainedModel& model,

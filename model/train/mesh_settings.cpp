@@ -33,7 +33,7 @@ FieldList MeshSettings::fields() {
            &param,
            {.one_of = {"fp32", "bf16"}, .omits_absent = true}},
           {"reduce",
-           "type in which fsdp reduces gradients; absent: that of the gradients",
+           "type in which gradients are averaged over ranks; absent: that of the gradients",
            &reduce,
            {.one_of = {"fp32", "bf16"}, .omits_absent = true}},
           {"tp", "tensor parallel ranks: predicted only", &tp, later},
@@ -67,8 +67,12 @@ Result<void> check_mesh(const MeshSettings& mesh) {
     return bad_input(
         "mesh/zero: decides nothing beside fsdp, whose ranks share the optimizers' state already; "
         "leave one out");
-  for (const auto& [key, value] : {std::pair{"shard", &mesh.shard}, std::pair{"param", &mesh.param},
-                                   std::pair{"reduce", &mesh.reduce}})
+  if (mesh.reduce && (mesh.ranks() == 1 || mesh.zero))
+    return bad_input(fmt::format(
+        "mesh/reduce: {}; leave it out",
+        mesh.zero ? "ZeRO-1 reduces gradients in their own type" : "decides nothing on one rank"));
+  for (const auto& [key, value] :
+       {std::pair{"shard", &mesh.shard}, std::pair{"param", &mesh.param}})
     if (*value && !mesh.is_sharded())
       return bad_input(
           fmt::format("mesh/{}: decides nothing without fsdp of two ranks or more; add it", key));

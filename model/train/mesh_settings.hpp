@@ -24,7 +24,7 @@ struct MeshSettings {
   // which there are dp copies.
   std::optional<std::string> shard = {};
   std::optional<std::string> param = {};   // type of gathered weights: "fp32", "bf16"
-  std::optional<std::string> reduce = {};  // type in which gradients are reduced
+  std::optional<std::string> reduce = {};  // type in which gradients are averaged; not of zero
   // Predicted only: refused by name here.
   std::optional<std::int64_t> tp = {}, pp = {}, cp = {}, ep = {};
 

@@ -29,6 +29,8 @@ struct TrainedModel {
   TrainedModel(const DecoderConfig& config, Device& device);
   ~TrainedModel();
   Decoder decoder;
+  // Type in which gradients are averaged over cards that each have all of them; none: their own.
+  std::optional<DType> reduce = {};
   // How the weights are cut, and those that are (FSDP); none, null: the decoder's are whole.
   std::optional<ShardPlan> shard_plan;
   std::unique_ptr<ShardedWeights> sharded;

@@ -201,6 +201,9 @@ Result<void> Trainer::update(StepRow& row) {
         where_not_finite(outcome, model_.decoder)));
   }
   check_replica(row.step);
+  if (model_.ranks != nullptr)
+    for (const auto& [kind, bytes] : model_.ranks->take_sent_bytes())
+      progress_.sent_bytes[kind] += bytes;
   progress_.loss_average =
       kLossAverage * progress_.loss_average + (1 - kLossAverage) * outcome.loss;
   progress_.train_time_ns += outcome.time_ns;
@@ -332,6 +335,7 @@ TrainResult Trainer::result() const {
   out.peak_reserved_bytes = memory.peak_reserved_bytes;
   if (model_.replica != nullptr || model_.ranks != nullptr)
     out.replica_mismatch = std::ssize(differing());
+  out.sent_bytes = progress_.sent_bytes;
   out.replica_mismatch_step = progress_.apart_since;
   out.steps = progress_.rows;
   out.samples = progress_.samples;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -62,6 +63,8 @@ struct TrainResult {
   // Parameters in which the replica, if there is one, has other values at the end.
   std::optional<std::int64_t> replica_mismatch;
   std::optional<std::int64_t> replica_mismatch_step;  // the first, from 1, after which any had
+  // By the first of several cards in all steps, by kind of collective ("all_gather").
+  std::map<std::string, double> sent_bytes;
   std::uint64_t peak_allocated_bytes = 0;
   std::uint64_t peak_reserved_bytes = 0;
   std::vector<StepRow> steps;

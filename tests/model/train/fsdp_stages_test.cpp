@@ -102,5 +102,23 @@ TEST_F(FsdpStages, GatherInBf16WhatAMatmulReadsInBf16) {
   EXPECT_NEAR(first_loss(rounds) / exact, 1, 1e-3);
 }
 
+// Whole tensors by name: the next stage takes weights and moments from any mesh to any other.
+TEST_F(FsdpStages, CheckpointsOfAnyMeshGoOnOnAnyOther) {
+  const test::RunStage run = sft(packed());
+  std::vector<std::vector<std::vector<float>>> ends;
+  for (const MeshSettings& before :
+       {MeshSettings{.dp = 2}, MeshSettings{.fsdp = 2}, MeshSettings{.dp = 2, .zero = 1}}) {
+    const test::TempDir folder;
+    test::TinyChat chain;
+    chain.mesh = before;
+    const auto first = chain.sft(packed(), folder.path());
+    ASSERT_TRUE(first) << first.error().message;
+    chat_.start_from(first->checkpoint);
+    for (const MeshSettings& after : {MeshSettings{.dp = 2}, MeshSettings{.fsdp = 2}})
+      ends.push_back(on_mesh(after, run));
+  }
+  for (const auto& end : ends) EXPECT_TRUE(end == ends.front());
+}
+
 }  // namespace
 }  // namespace nb
