@@ -16,6 +16,7 @@
 #include "harness/cli/predict_calibrate.hpp"
 #include "harness/cli/predict_claims.hpp"
 #include "harness/cli/predict_megatron.hpp"
+#include "harness/cli/predict_mesh.hpp"
 #include "harness/cli/predict_output.hpp"
 #include "harness/cli/predict_sweep.hpp"
 #include "harness/cli/predict_validate.hpp"
@@ -32,6 +33,7 @@ namespace {
 struct PredictOptions {
   PredictQuestion question;
   MegatronFlags megatron;
+  MeshFlags mesh;
   ValidateOptions validate;
   CalibrateOptions calibrate;
   std::vector<std::string> sweeps;
@@ -247,6 +249,7 @@ int predict_verb(PredictOptions& options) {
     const Error missing{ErrorCode::kBadInput, "--device is required (npubench list devices)"};
     return fail(missing);
   }
+  if (!options.mesh.mesh.empty()) return show_mesh(options.question, options.mesh, options.json);
   if (!options.claims.empty()) return show_claims(options);
   if (!options.sweeps.empty()) return show_sweep(options);
   const auto is_megatron = asks_megatron(options.question, options.megatron);
@@ -312,6 +315,18 @@ Action add_predict(CLI::App& app) {
           ->type_name("FIELD=a,b,c")
           ->allow_extra_args(false)
           ->excludes(fit);
+  CLI::Option* mesh =
+      app.add_option("--mesh", options->mesh.mesh,
+                     "a step of BASE on ranks that share it as a suite's /devices/mesh: dp=4, "
+                     "fsdp=4,param=bf16, dp=2,fsdp=2,shard=hybrid, or JSON: its time, what a rank "
+                     "sends of each kind, its peak; tp=2 and pp=4: what a rank sends")
+          ->type_name("KEY=N,…")
+          ->excludes(fit)
+          ->excludes(sweep);
+  app.add_option("--lora-rank", options->mesh.lora_rank,
+                 "with --mesh: adapters of that rank on every product, all else frozen")
+      ->type_name("N")
+      ->needs(mesh);
   app.add_option("--trace", options->trace,
                  "also write the steady step of a card (of Megatron's models: of the pipeline's "
                  "stages) into FILE, as JSON that Perfetto and chrome://tracing open")

@@ -1,6 +1,10 @@
 // One recipe on one card and on several, as `npubench run` trains it.
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
 #include "results/store/store.hpp"
 #include "tests/e2e/bench.hpp"
 
@@ -54,6 +58,10 @@ TEST(Ranks, ShareTheStepsOfAllStages) {
     EXPECT_NE(record("shared").node_key, two.node_key);
     EXPECT_NE(record("sharded").node_key, two.node_key);
     EXPECT_EQ(find_metric(alone, "link_bytes"), nullptr);
+    // Of two ranks a ring sends as much as it reduces.
+    EXPECT_EQ(find_metric(two, "sent_bytes_all_reduce")->value,
+              find_metric(two, "link_bytes")->value);
+    EXPECT_NE(find_metric(record("sharded"), "sent_bytes_reduce_scatter"), nullptr);
   }
 }
 
@@ -71,6 +79,71 @@ TEST(Ranks, ThatCannotShareAStepAreRefusedBeforeAnyWork) {
                   {"/devices/1", "mesh/tp: tensor parallel training is not executed here"});
   expect_sentence(bench.run("suites/ranks.json", {"--set", "/devices/1/mesh/dp=0"}), 64,
                   {"/devices/1/mesh/dp"});
+}
+
+// `predict --mesh`: what each kind of collective sends, to the byte, and what is refused.
+TEST(PredictMesh, TellsBytesTimeAndPeakOfEveryMesh) {
+  const Bench bench;
+  const auto ask = [&](const std::string& mesh, std::vector<std::string> more = {}) {
+    std::vector<std::string> all = {"predict",
+                                    "--device",
+                                    "ascend_910b3",
+                                    "--depth",
+                                    "4",
+                                    "--sequence-len",
+                                    "512",
+                                    "--device-batch-size",
+                                    "2",
+                                    "--total-batch-tokens",
+                                    "4096",
+                                    "--mesh",
+                                    mesh,
+                                    "--json"};
+    all.insert(all.end(), more.begin(), more.end());
+    const auto ran = bench(all);
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    return Json::parse(ran.out, nullptr, false);
+  };
+  // 65536 × 256 elements of each table, the first in bf16; 16 matrices of a block and 4 blocks.
+  const double table = 65536.0 * 256, blocks = 4 * 12 * 256.0 * 256;
+  const double all = table * 6 + blocks * 4, norm = 36;
+  const Json copies = ask("dp=4"), shards = ask("fsdp=4"), text = ask(R"({"fsdp": 4})");
+  EXPECT_EQ(copies.at("sent_bytes"), (Json{{"all_reduce", 1.5 * all}}));
+  EXPECT_EQ(shards.at("sent_bytes").at("all_gather"), .75 * (all + blocks * 4) + norm);
+  EXPECT_EQ(shards.at("sent_bytes").at("reduce_scatter"), .75 * all);
+  EXPECT_EQ(text, shards);
+  EXPECT_LT(shards.at("peak_allocated_bytes"), copies.at("peak_allocated_bytes"));
+  EXPECT_GT(shards.at("communication_time_ns"), 0);
+  EXPECT_EQ(ask("dp=4,zero=1").at("sent_bytes").at("reduce_scatter"), .75 * all);
+  EXPECT_EQ(ask("dp=2,fsdp=2,shard=hybrid").at("sent_bytes").at("all_reduce"), all / 2);
+  // Four all-reduces a block of 2 × 512 × 256 in bf16, four micro-batches.
+  EXPECT_EQ(ask("tp=2").at("sent_bytes"), (Json{{"all_reduce", 4 * 4 * 4 * 524288.0}}));
+  EXPECT_EQ(ask("pp=4").at("bubble"), .75);
+  EXPECT_NE(ask("fsdp=4,param=bf16", {"--lora-rank", "1"}).at("finding").dump().find("dp 4 sends"),
+            std::string::npos);
+}
+
+TEST(PredictMesh, RefusesWhatItCannotTell) {
+  const Bench bench;
+  const auto ask = [&](const std::string& mesh, std::vector<std::string> more = {}) {
+    std::vector<std::string> all = {"predict", "--device", "ascend_910b3", "--depth", "4",
+                                    "--mesh",  mesh};
+    all.insert(all.end(), more.begin(), more.end());
+    return bench(all);
+  };
+  expect_sentence(ask("dp"), 64, {"\"dp\" is no key=value"});
+  expect_sentence(ask("dp=2,dp=2"), 64, {"dp is given twice"});
+  expect_sentence(ask("sdp=4"), 64, {"unknown key", "dp"});
+  expect_sentence(ask("dp=2,fsdp=2"), 64, {"mesh/shard", "say which"});
+  expect_sentence(ask("dp=2,tp=2"), 64, {"tp and pp are predicted without dp"});
+  expect_sentence(ask("tp=3"), 64, {"tp 3 does not divide the 2 heads"});
+  expect_sentence(ask("pp=3"), 64, {"pp 3 does not divide the 4 blocks"});
+  expect_sentence(ask("dp=16"), 64, {"8 cards in a node"});
+  expect_sentence(ask("dp=4", {"--cards", "8"}), 64, {"--cards 8: --mesh dp=4 has 4"});
+  expect_sentence(ask("dp=4", {"--stage", "sft", "--row-tokens", "64"}), 64, {"the stage is sft"});
+  expect_sentence(bench({"predict", "--device", "ascend_910b3", "--depth", "48", "--mesh", "dp=4",
+                         "--device-batch-size", "8"}),
+                  4, {"give a smaller --device-batch-size"});
 }
 
 }  // namespace

@@ -1,0 +1,274 @@
+#include "harness/cli/predict_mesh.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "harness/base/say.hpp"
+#include "harness/base/table.hpp"
+#include "harness/base/text_width.hpp"
+#include "harness/cli/common.hpp"
+#include "model/collectives/cost.hpp"
+#include "model/train/mesh_settings.hpp"
+#include "model/train/mesh_step.hpp"
+#include "model/train/mesh_volumes.hpp"
+
+namespace nb::cli {
+namespace {
+
+constexpr const char* kWhere = "--mesh";
+
+// {"dp": 2, …} or dp=2,fsdp=2,shard=hybrid.
+Result<MeshSettings> parse_mesh(const std::string& text) {
+  Json json = Json::object();
+  if (text.starts_with('{')) {
+    json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+    if (json.is_discarded())
+      return bad_input(fmt::format("{} {}: no JSON; write for example dp=2,fsdp=2", kWhere, text));
+    return parse_struct<MeshSettings>(json, kWhere);
+  }
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string part = text.substr(begin, end - begin);
+    const std::size_t equals = part.find('=');
+    if (equals == std::string::npos)
+      return bad_input(
+          fmt::format("{} {}: \"{}\" is no key=value; write for example dp=2,fsdp=2,shard=hybrid",
+                      kWhere, text, part));
+    const std::string key = part.substr(0, equals), value = part.substr(equals + 1);
+    if (json.contains(key))
+      return bad_input(fmt::format("{} {}: {} is given twice", kWhere, text, key));
+    const Json number = Json::parse(value, nullptr, /*allow_exceptions=*/false);
+    json[key] = number.is_discarded() ? Json(value) : number;
+    begin = end + 1;
+  }
+  return parse_struct<MeshSettings>(json, kWhere);
+}
+
+struct Asked {
+  PredictSubject subject;
+  MeshSettings mesh;
+  MeshStepRequest request;
+  std::int64_t rows = 1;  // of a rank in a step
+  bool is_batch_given = false;
+};
+
+Result<void> check_parallel(const MeshSettings& mesh, const DecoderConfig& config) {
+  const std::int64_t tp = mesh.tp.value_or(1), pp = mesh.pp.value_or(1);
+  if (mesh.ranks() > 1 || mesh.zero)
+    return bad_input(
+        "--mesh: tp and pp are predicted without dp, zero and fsdp here; with dp of Megatron's "
+        "models (--model llama2-7b --tp 2 --pp 2)");
+  if (config.n_head % tp != 0 || config.n_kv_head % tp != 0)
+    return bad_input(
+        fmt::format("--mesh: tp {} does not divide the {} heads and {} key-value heads", tp,
+                    config.n_head, config.n_kv_head));
+  if (config.n_layer % pp != 0)
+    return bad_input(
+        fmt::format("--mesh: pp {} does not divide the {} blocks", pp, config.n_layer));
+  return {};
+}
+
+Result<Asked> ask(const PredictQuestion& question, const MeshFlags& flags) {
+  NB_TRY(MeshSettings mesh, parse_mesh(flags.mesh));
+  const std::int64_t parallel = mesh.tp.value_or(1) * mesh.pp.value_or(1);
+  MeshSettings data = mesh;
+  data.tp = data.pp = std::nullopt;
+  NB_TRY_VOID(check_mesh(data));
+  PredictQuestion asked = question;
+  const std::string cards = std::to_string(mesh.ranks() * parallel);
+  if (std::string& given = asked.given["cards"]; !given.empty() && given != cards)
+    return bad_input(
+        fmt::format("--cards {}: --mesh {} has {}; leave one out", given, flags.mesh, cards));
+  asked.given["cards"] = std::to_string(mesh.ranks());  // that share the rows of a step
+  NB_TRY(PredictSubject subject, subject_of(asked));
+  PredictSettings& settings = subject.settings;
+  if (settings.stage != TrainingStage::kBase)
+    return bad_input(
+        fmt::format("--mesh: the stage is {}; on a mesh base is predicted", name(settings.stage)));
+  NB_TRY_VOID(check_prediction(settings));
+  NB_TRY_VOID(check_ranks(data, data.ranks(), subject.profile), "--mesh");
+  NB_TRY(const std::int64_t rows, rows_of_step(settings));
+  NB_TRY(const DecoderConfig config, config_of(settings));
+  if (parallel > 1) NB_TRY_VOID(check_parallel(mesh, config));
+  MeshStepRequest request = {.config = config,
+                             .mesh = data,
+                             .device_batch_size = settings.device_batch_size.value_or(1),
+                             .recompute = settings.recompute.value_or(false)};
+  if (!flags.lora_rank.empty()) {
+    const Json rank = Json::parse(flags.lora_rank, nullptr, /*allow_exceptions=*/false);
+    if (!rank.is_number_integer() || rank.get<std::int64_t>() < 1)
+      return bad_input(
+          fmt::format("--lora-rank {}: not a whole number from 1 on", flags.lora_rank));
+    request.lora = LoraSettings{};
+    request.lora->rank = rank.get<std::int64_t>();
+    request.lora->targets = {"all"};
+  }
+  request.accumulation_steps = std::max<std::int64_t>(rows / request.device_batch_size, 1);
+  const bool is_given = settings.device_batch_size.has_value();
+  return Asked{std::move(subject), mesh, std::move(request), rows, is_given};
+}
+
+// The largest batch that fits and divides the rows, unless one is given; the device's own words
+// where none does.
+Result<MeshStep> step_of(Asked& asked) {
+  constexpr std::int64_t kMostRows = 128;
+  std::string lacking;
+  MeshStepRequest& request = asked.request;
+  const std::int64_t first =
+      asked.is_batch_given ? request.device_batch_size : std::min(asked.rows, kMostRows);
+  const std::int64_t last = asked.is_batch_given ? first : 1;
+  for (std::int64_t batch = first; batch >= last; --batch) {
+    if (asked.rows % batch != 0) continue;
+    request.device_batch_size = batch;
+    request.accumulation_steps = asked.rows / batch;
+    try {
+      return run_mesh_step(request, asked.subject.profile);
+    } catch (const OutOfMemory& failure) {
+      lacking = failure.what();
+    }
+  }
+  return run_error(fmt::format("{}; {}", lacking,
+                               asked.is_batch_given ? "give a smaller --device-batch-size"
+                                                    : "not even one row fits: more fsdp ranks, "
+                                                      "or --recompute true"));
+}
+
+// What ranks of tp and pp send, and what that takes on the links where each waits for it.
+struct Parallel {
+  SentBytes sent;
+  double link_time_ns = 0, bubble = 0;
+};
+Parallel parallel_of(const Asked& asked) {
+  const MeshStepRequest& r = asked.request;
+  const std::int64_t tp = asked.mesh.tp.value_or(1), pp = asked.mesh.pp.value_or(1);
+  ActivationSize size = {.rows = r.device_batch_size,
+                         .tokens = r.config.sequence_len,
+                         .micro_batches = r.accumulation_steps};
+  const auto bytes =
+      static_cast<std::uint64_t>(size.rows * size.tokens * r.config.n_embd * size.element_bytes);
+  const LinkModel links = link_model(asked.subject.profile.links);
+  Parallel parallel;
+  if (tp > 1) {
+    DecoderConfig stage = r.config;  // its blocks
+    stage.n_layer /= pp;
+    parallel.sent["all_reduce"] = tensor_parallel_bytes(stage, size, tp);
+    parallel.link_time_ns += static_cast<double>(
+        4 * stage.n_layer * size.micro_batches *
+        collective_time_ns(OpKind::kAllReduce, links, bytes, static_cast<int>(tp)));
+  }
+  if (pp > 1) {
+    parallel.sent["send_receive"] = pipeline_bytes(r.config, size, pp);
+    parallel.bubble = pipeline_bubble(pp, size.micro_batches);
+    parallel.link_time_ns +=
+        parallel.sent["send_receive"] / static_cast<double>(bytes) *
+        static_cast<double>(collective_time_ns(OpKind::kSendReceive, links, bytes, 2));
+  }
+  return parallel;
+}
+
+using Rows = std::vector<std::vector<std::string>>;
+
+void add_sent(Rows& rows, const SentBytes& sent) {
+  rows.push_back({"sent by a rank in a step", sent.empty() ? "nothing" : ""});
+  for (const auto& [kind, bytes] : sent)
+    rows.push_back({"  " + kind, fmt::format("{} ({} bytes)", human_bytes(bytes),
+                                             with_commas(static_cast<long long>(bytes)))});
+}
+
+std::string mesh_text(MeshSettings mesh) {
+  std::vector<std::string> parts;
+  const Json json = print_struct(mesh);
+  for (const auto& [key, value] : json.items())
+    if (key != "dp" || value != 1 || json.size() == 1)
+      parts.push_back(
+          fmt::format("{} {}", key, value.is_string() ? value.get<std::string>() : value.dump()));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+Rows first_rows(const PredictQuestion& question, const Asked& asked) {
+  const MeshStepRequest& r = asked.request;
+  const PredictSettings& s = asked.subject.settings;
+  return {{"device",
+           fmt::format("{} × {}",
+                       asked.mesh.ranks() * asked.mesh.tp.value_or(1) * asked.mesh.pp.value_or(1),
+                       question.device)},
+          {"mesh", mesh_text(asked.mesh)},
+          {"model", fmt::format("{} d{}, {} parameters{}", s.model.value_or("nanochat"), s.depth,
+                                with_commas(param_count(r.config)),
+                                r.lora ? fmt::format(", adapters of rank {}", r.lora->rank) : "")},
+          {"step of a rank",
+           fmt::format("{} of {} × {} tokens",
+                       count_text(r.accumulation_steps, "micro-batch", "micro-batches"),
+                       r.device_batch_size, r.config.sequence_len)}};
+}
+
+int show_parallel(const PredictQuestion& question, const Asked& asked, bool json) {
+  const Parallel parallel = parallel_of(asked);
+  if (json)
+    return print_json({{"device", question.device},
+                       {"mesh", print_struct(asked.mesh)},
+                       {"device_batch_size", asked.request.device_batch_size},
+                       {"accumulation_steps", asked.request.accumulation_steps},
+                       {"sent_bytes", parallel.sent},
+                       {"link_time_ns", parallel.link_time_ns},
+                       {"bubble", parallel.bubble}});
+  TextTable table{{"closed form", ""}, first_rows(question, asked)};
+  add_sent(table.rows, parallel.sent);
+  table.rows.push_back({"on the links, if waited for", human_time_ns(parallel.link_time_ns)});
+  if (parallel.bubble > 0)
+    table.rows.push_back({"bubble", fmt::format("{:.1f} % of ideal time", 100 * parallel.bubble)});
+  table.rows.push_back({"time and memory of a step",
+                        "not known of nanochat's models on tp and pp; of Megatron's: --model "
+                        "llama2-7b --tp 2 --pp 2"});
+  say("{}", to_text(table, output_width()));
+  return kExitOk;
+}
+
+}  // namespace
+
+int show_mesh(const PredictQuestion& question, const MeshFlags& flags, bool json) {
+  auto asked = ask(question, flags);
+  if (!asked) return fail(asked.error());
+  if (asked->mesh.tp.value_or(1) * asked->mesh.pp.value_or(1) > 1)
+    return show_parallel(question, *asked, json);
+  const auto step = step_of(*asked);
+  if (!step) return fail(with_context(step.error(), question.device));
+  const MeshStepRequest& r = asked->request;
+  const std::string finding = frozen_weights_finding(r, *step, asked->subject.profile);
+  const auto tokens = static_cast<double>(asked->subject.settings.total_batch_tokens);
+  if (json)
+    return print_json({{"device", question.device},
+                       {"mesh", print_struct(asked->mesh)},
+                       {"device_batch_size", r.device_batch_size},
+                       {"accumulation_steps", r.accumulation_steps},
+                       {"step_time_ns", step->step_time_ns},
+                       {"communication_time_ns", step->communication_time_ns},
+                       {"sent_bytes", step->sent},
+                       {"peak_allocated_bytes", step->peak.allocated_bytes},
+                       {"peak_reserved_bytes", step->peak.reserved_bytes},
+                       {"finding", finding.empty() ? Json() : Json(finding)}});
+  TextTable table{{"simulated", ""}, first_rows(question, *asked)};
+  Rows& rows = table.rows;
+  rows.push_back({"step time", human_time_ns(static_cast<double>(step->step_time_ns))});
+  rows.push_back({"  waiting for other cards",
+                  human_time_ns(static_cast<double>(step->communication_time_ns)) +
+                      " (nothing runs beside compute)"});
+  rows.push_back(
+      {"throughput", human_rate(1e9 * tokens / static_cast<double>(step->step_time_ns), "tok/s")});
+  add_sent(rows, step->sent);
+  rows.push_back({"peak memory of a rank, allocated",
+                  human_bytes(static_cast<double>(step->peak.allocated_bytes))});
+  rows.push_back({"peak memory of a rank, reserved",
+                  human_bytes(static_cast<double>(step->peak.reserved_bytes))});
+  if (!finding.empty()) rows.push_back({"finding", finding});
+  say("{}", to_text(table, output_width()));
+  return kExitOk;
+}
+
+}  // namespace nb::cli
