@@ -8,8 +8,14 @@
 #include <utility>
 
 #include "results/store/metric_names.hpp"
+#include "results/store/no_mark.hpp"
 
 namespace nb {
+namespace {
+
+constexpr const char* kNumbersNotFinite = "the model's numbers are not finite";
+
+}  // namespace
 
 double centred(double accuracy, double baseline_percent) {
   const double chance = 0.01 * baseline_percent;
@@ -44,10 +50,24 @@ Metric count_metric(std::string_view task, std::string_view name, std::int64_t c
 }
 
 std::string not_scored_reason(std::span<const ItemRecord> items) {
-  const auto count = std::ranges::count(items, kNotFinite, &ItemRecord::reason);
+  const auto count = std::ranges::count_if(items, has_no_mark);
   if (count == 0) return "";
-  return fmt::format("{} of {} item{} ha{} no score: the model's numbers are not finite", count,
-                     items.size(), items.size() == 1 ? "" : "s", count == 1 ? "s" : "ve");
+  const auto untold = std::ranges::count(items, kNoLetters, &ItemRecord::reason);
+  const std::string its = count == 1 ? "its" : "their";
+  std::string why;
+  if (untold < count) why = kNumbersNotFinite;
+  if (untold > 0)
+    why += fmt::format("{}{} letters are not among what the server tells",
+                       why.empty() ? "" : ", or ", its);
+  return fmt::format("{} of {} item{} ha{} no score: {}", count, items.size(),
+                     items.size() == 1 ? "" : "s", count == 1 ? "s" : "ve", why);
+}
+
+std::string why_unscored(std::string_view reason) {
+  constexpr std::string_view kBefore = " no score: ";
+  const std::size_t at = reason.find(kBefore);
+  return at == std::string_view::npos ? kNumbersNotFinite
+                                      : std::string(reason.substr(at + kBefore.size()));
 }
 
 Metric without_value(Metric metric, const std::string& reason) {
@@ -57,7 +77,7 @@ Metric without_value(Metric metric, const std::string& reason) {
 }
 
 std::optional<Metric> not_scored_metric(std::string_view task, std::span<const ItemRecord> items) {
-  const auto count = std::ranges::count(items, kNotFinite, &ItemRecord::reason);
+  const auto count = std::ranges::count_if(items, has_no_mark);
   if (count == 0) return std::nullopt;
   const auto n = static_cast<std::int64_t>(items.size());
   const double share = static_cast<double>(count) / static_cast<double>(n);

@@ -57,7 +57,7 @@ EvalResult composite(const ChatCoreSet& set, std::span<const EvalResult> results
   if (settings.max_per_task > 0) composite.task += "_estimate";
   double sum = 0, variance = 0;
   std::int64_t present = 0;
-  std::string missing, unscored, names;
+  std::string missing, unscored, why, names;
   Sha256 tasks_hash;
   for (std::size_t i = 0; i < set.tasks.size(); ++i) {
     const std::string_view task = set.tasks[i];
@@ -70,6 +70,7 @@ EvalResult composite(const ChatCoreSet& set, std::span<const EvalResult> results
     }
     if (!accuracy->value || !centred->value) {
       unscored += fmt::format("{}{}", unscored.empty() ? "" : ", ", task);
+      if (why.empty()) why = why_unscored(accuracy->reason_if_null);
       continue;
     }
     ++present;
@@ -87,8 +88,7 @@ EvalResult composite(const ChatCoreSet& set, std::span<const EvalResult> results
   value.n = present;
   if (!unscored.empty()) {
     value.reason_if_null =
-        fmt::format("{} needs a score of each task; none: {} (the model's numbers are not finite)",
-                    set.name, unscored);
+        fmt::format("{} needs a score of each task; none: {} ({})", set.name, unscored, why);
   } else if (missing.empty()) {
     value.value = sum / size;
     const double margin = kZ95 * std::sqrt(variance) / size;

@@ -17,6 +17,7 @@
 #include "model/data/microworld_chat.hpp"
 #include "model/tokenizer/chat_tokens.hpp"
 #include "results/store/metric_names.hpp"
+#include "results/store/no_mark.hpp"
 
 namespace nb {
 
@@ -119,7 +120,8 @@ ItemRecord LetterEvaluator::mark(std::size_t i, std::span<const ScoreRequest>,
   ItemRecord record;
   record.gold = item(i).letters[item(i).gold];
   if (!are_finite(scores)) {
-    record.reason = kNotFinite;
+    // A model that tells no more than an order has no numbers: it told none of the letters.
+    record.reason = scores.front().is_ranking ? kNoLetters : kNotFinite;
     return record;
   }
   std::vector<float> log_probs;

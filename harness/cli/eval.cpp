@@ -407,7 +407,7 @@ Action add_eval(CLI::App& app) {
       "An interrupted evaluation resumes at the next item: give the same command again.\n"
       "Exit codes: 0 done, 4 something failed on this computer, or a task has no score because "
       "the\n"
-      "model's numbers are not finite, 64 bad usage or input.");
+      "model's numbers are not finite or a server does not tell them, 64 bad usage or input.");
   return [options, write_out] {
     options->writes_out = write_out->count() > 0;
     return eval(*options);

@@ -11,6 +11,7 @@
 #include "harness/cli/verb.hpp"
 #include "harness/run/look_at_items.hpp"
 #include "results/import/to_records.hpp"
+#include "results/store/no_mark.hpp"
 #include "results/store/stored_items.hpp"
 
 namespace nb::cli {
@@ -63,7 +64,7 @@ int show_table(const ItemTask& from, const PackedItems& items, const ShowOptions
   for (std::size_t i = 0; i < items.size(); ++i) {
     items.read(i, item);
     const bool is_right = mark_of(item) == 1;
-    if ((options.wrong && (is_right || item.reason == kNotFinite)) || (options.right && !is_right))
+    if ((options.wrong && (is_right || has_no_mark(item))) || (options.right && !is_right))
       continue;
     if (static_cast<std::int64_t>(places.size()) < options.limit) places.push_back(i);
     ++table.found;

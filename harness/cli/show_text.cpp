@@ -10,6 +10,7 @@
 #include "harness/base/text_width.hpp"
 #include "harness/base/visible_text.hpp"
 #include "harness/cli/common.hpp"
+#include "results/store/no_mark.hpp"
 #include "results/store/stored_items.hpp"
 
 namespace nb::cli {
@@ -20,7 +21,7 @@ constexpr std::size_t kQuestionColumns = 30;
 
 std::string mark_text(const ItemRecord& item) {
   if (item.loss) return fmt::format("{:.4f} nat", item.loss->nats);
-  if (item.reason == kNotFinite) return "no mark";
+  if (has_no_mark(item)) return "no mark";
   if (item.value && *item.value != 0 && *item.value != 1) return fmt::format("{:.4g}", *item.value);
   return mark_of(item) == 1 ? "right" : "wrong";
 }
@@ -98,7 +99,7 @@ Json where_json(const ItemTask& from) {
 }
 
 Json mark_json(const ItemRecord& item) {
-  if (item.loss || item.reason == kNotFinite) return Json();
+  if (item.loss || has_no_mark(item)) return Json();
   return Json(mark_of(item));
 }
 

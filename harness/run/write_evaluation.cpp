@@ -1,9 +1,13 @@
 #include "harness/run/write_evaluation.hpp"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <string>
+#include <vector>
 
+#include "evals/base/eval_metrics.hpp"
 #include "evals/base/part_metrics.hpp"
 #include "evals/core/csv.hpp"
 #include "evals/task_registry.hpp"
@@ -29,13 +33,18 @@ std::vector<Use> uses_of(std::span<const EvalResult> results) {
 std::string unscored_text(const Record& record) {
   const std::string ending = metric::of_task("", metric::kNotScored);
   std::string text;
+  std::vector<std::string> reasons;
   for (const Metric& m : record.metrics) {
     if (!m.value || !m.name.ends_with(ending)) continue;
     const std::string task = m.name.substr(0, m.name.size() - ending.size());
     text += fmt::format("{}{} ({} of {} items)", text.empty() ? "no score: " : ", ", task,
                         std::lround(*m.value * static_cast<double>(m.n)), m.n);
+    const Metric* accuracy = find_metric(record, metric::of_task(task, metric::kAccuracy));
+    if (const std::string why = why_unscored(accuracy ? accuracy->reason_if_null : "");
+        std::ranges::find(reasons, why) == reasons.end())
+      reasons.push_back(why);
   }
-  return text.empty() ? "" : text + "; the model's numbers are not finite";
+  return text.empty() ? "" : fmt::format("{}; {}", text, fmt::join(reasons, ", or "));
 }
 
 Result<void> write_evaluation(std::span<const EvalResult> results, const fs::path& folder,

@@ -510,6 +510,26 @@ TEST_F(Personas, LettersAndTextsAreScoredWithoutPromptLogProbs) {
             "none: the server tells no ids");
 }
 
+// They ended as if the model's numbers were not finite.
+TEST_F(Personas, ItemsWhoseLettersAreNotToldSaySo) {
+  NB_NEEDS_DATA();
+  const FakeServer server("few_letters");
+  const auto result = ask(server,
+                          {"--task", "chat_arc_easy", "--max-per-task", "20", "--data-dir",
+                           data_dir().string(), "--chat", "server"},
+                          "few");
+  EXPECT_EQ(result.exit_code, 4) << result.out << result.err;
+  EXPECT_NE(result.err.find("their letters are not among what the server tells"), std::string::npos)
+      << result.err;
+  EXPECT_EQ(result.err.find("finite"), std::string::npos) << result.err;
+  const auto items = read_items(record_of("few").folder / items_file("chat_arc_easy"));
+  ASSERT_TRUE(items.has_value());
+  const auto untold = std::ranges::count(*items, "letters not told", &ItemRecord::reason);
+  EXPECT_GT(untold, 0);
+  EXPECT_LT(untold, 20);
+  for (const ItemRecord& item : *items) EXPECT_EQ(item.prediction.empty(), !item.reason.empty());
+}
+
 TEST_F(Personas, NeitherKeyNorBodyIsWrittenAnywhere) {
   bench_.environment = {{"FAKE_KEY", "secret-key"}};
   const FakeServer locked("needs_key"), quotes("echoes_body:60");
