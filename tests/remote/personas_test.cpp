@@ -273,6 +273,28 @@ TEST_F(Personas, FinishedItemsAreKeptAndTheNextRunGoesOn) {
   EXPECT_EQ(items_of("killed"), items_of("whole"));
 }
 
+TEST_F(Personas, ItemsAreKeptHoweverAServerFailsOnTheWay) {
+  const FakeServer healthy("vllm");
+  ASSERT_EQ(ask(healthy, own(), "whole").exit_code, 0);
+  for (const std::string persona :
+       {"slow:150", "endless:150", "html_at_item:130", "echoes_body:150"}) {
+    const std::string name = persona.substr(0, 4);
+    std::string port;
+    {
+      const FakeServer server(persona);
+      port = server.port();
+      const auto failed =
+          ask(server, own({"--concurrency", "2", "--timeout", "1", "--tries", "2"}), name);
+      EXPECT_EQ(failed.exit_code, 4) << persona << "\n" << failed.out << failed.err;
+    }
+    const FakeServer again("vllm", port);
+    const auto result = ask(again, own(), name);
+    ASSERT_EQ(result.exit_code, 0) << persona << "\n" << result.out << result.err;
+    EXPECT_NE(result.out.find("of them from an earlier run"), std::string::npos) << result.out;
+    EXPECT_EQ(items_of(name), items_of("whole")) << persona;
+  }
+}
+
 TEST_F(Personas, AKilledEvaluationGoesOnAtTheNextItem) {
   const FakeServer server("vllm");
   ASSERT_EQ(ask(server, own(), "whole").exit_code, 0);
