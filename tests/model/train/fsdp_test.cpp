@@ -2,6 +2,7 @@
 // suite runs.
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "harness/base/hash.hpp"
 #include "model/decoder/parameters.hpp"
