@@ -33,7 +33,7 @@ p,li{max-width:60rem;overflow-wrap:anywhere}
 .figures dd{margin:0;font-size:1.45rem;font-weight:600;font-variant-numeric:tabular-nums}.figures dt{font-size:.86rem;color:var(--soft)}
 .columns{display:flex;flex-wrap:wrap;gap:0 2rem}.columns>div{flex:1 1 20rem;min-width:0}
 h3{font-size:1rem;margin:.6rem 0 .2rem}.columns ul{margin:.2rem 0 1rem;padding-left:1.2rem}
-td.drawn{white-space:nowrap}td.drawn .spark{display:inline-block;vertical-align:middle;margin-right:.6rem}
+td.drawn{white-space:nowrap}td.drawn .spark{display:inline-block;max-width:none;vertical-align:middle;margin-right:.6rem}
 .warning{background:var(--warn);border-left:4px solid var(--warnline);padding:.5rem .8rem}
 pre{background:var(--head);padding:.7rem 1rem;white-space:pre-wrap;overflow-wrap:anywhere;font-size:.88rem}
 .scroll{overflow-x:auto}
@@ -61,7 +61,7 @@ figcaption{font-size:.86rem;color:var(--soft)}
 .sides{display:grid;grid-template-columns:1fr 1fr;gap:1rem}
 .sides pre{margin:.2rem 0}
 @media (prefers-color-scheme:dark){@media screen{figure svg{filter:invert(1) hue-rotate(180deg)}}}
-@media (max-width:900px){th,td{padding:.25rem .4rem}td.drawn .spark{width:6rem;height:auto}}
+@media (max-width:900px){th,td{padding:.25rem .4rem}td.drawn .spark{width:5rem;height:auto;margin-right:.3rem}}
 @media (max-width:700px){body{padding:.8rem}.sides{grid-template-columns:1fr}}
 @media print{
 body{font-size:10pt;max-width:none;padding:0}

@@ -58,6 +58,8 @@ addEventListener('load', () => {
     }
   }
   if (broken.length) say(broken.length + ' of ' + words + ' words are broken: ' + broken.slice(0, 5).join(', '));
+  for (const cell of document.querySelectorAll('td,th'))
+    if (cell.clientWidth > 1 && cell.scrollWidth > cell.clientWidth + 1) say('a cell runs over: ' + cell.textContent.slice(0, 40));
   for (const head of document.querySelectorAll('th')) if (!head.scope) say('th without scope: ' + head.textContent);
   for (const title of document.querySelectorAll('svg title'))
     if (/gnuplot/i.test(title.textContent)) say('a plot is titled ' + title.textContent);
