@@ -25,8 +25,8 @@ class Concluder {
         facts_(facts) {}
 
   std::optional<Conclusion> run() {
-    if (by_heartbeat() || by_agents() || by_tags() || by_launch() || by_silence() ||
-        by_named_peer())
+    if (by_heartbeat() || by_agents() || by_tags() || by_launch() || by_counts() || by_silence() ||
+        by_named_peer() || by_first_peer())
       return std::move(conclusion_);
     return std::nullopt;
   }
@@ -63,7 +63,25 @@ class Concluder {
                 from = event;
               }
     if (from == nullptr) return false;
-    return conclude({rank}, *from, "diag.heartbeat", {{"type", type}});
+    return conclude({rank_at(rank)}, *from, "diag.heartbeat", {{"type", type}});
+  }
+
+  // "10.0.0.1/3": on one host the card's number is the rank's.
+  std::string rank_at(const std::string& place) const {
+    static const Pattern places(R"(\[([^\]/ ]+)/\d+\])");
+    const std::size_t slash = place.rfind('/');
+    if (slash == place.npos) return place;
+    const std::string host = place.substr(0, slash), card = place.substr(slash + 1);
+    if (!reading_.ranks.contains(card)) return place;
+    for (const LogEvent* event : consequences_)
+      for (const std::string& text : all_texts(*event))
+        for (std::string_view rest = text; !rest.empty();) {
+          const auto m = places.match(rest);
+          if (m.size() != 2) break;
+          if (m[1] != host) return place;
+          rest.remove_prefix(static_cast<std::size_t>(m[1].data() - rest.data()) + m[1].size());
+        }
+    return card;
   }
 
   bool by_agents() {
@@ -123,6 +141,39 @@ class Concluder {
     if (late.empty()) return false;
     const auto behind = static_cast<double>(times.back() - usual) / kSecondNs;
     return conclude(std::move(late), *from, "diag.late", {{"s", fmt::format("{:.0f}", behind)}});
+  }
+
+  // A rank whose collective has another size than that of most.
+  bool by_counts() {
+    const LogEvent* from = nullptr;
+    for (const LogEvent* event : consequences_)
+      if (event->code == "HCCL_NOTIFY_TIMEOUT") from = event;
+    std::map<std::string, std::vector<std::string>> ranks_of;
+    for (const auto& [rank, count] : reading_.launch_count) ranks_of[count].push_back(rank);
+    if (from == nullptr || ranks_of.size() != 2) return false;
+    auto &few = ranks_of.begin()->second, &many = ranks_of.rbegin()->second;
+    if (few.size() > many.size()) std::swap(few, many);
+    if (few.size() == many.size()) return false;
+    return conclude(few, *from, "diag.counts");
+  }
+
+  // Who waits at last has been waited for at first.
+  bool by_first_peer() {
+    std::map<std::string, int> votes;
+    std::optional<std::int64_t> first;
+    for (const LogEvent* event : consequences_)
+      if (event->time_ns && (!first || *event->time_ns < *first)) first = event->time_ns;
+    if (!first) return false;
+    std::vector<std::string> early;
+    for (const LogEvent* event : consequences_)
+      if (event->time_ns && *event->time_ns == *first) early.push_back(event->rank);
+    for (const LogEvent* event : consequences_)
+      if (event->time_ns && *event->time_ns == *first)
+        for (const auto& [name, value] : numbers_of(*event))
+          if (name == "remote_rank" && std::ranges::find(early, value) == early.end())
+            ++votes[value];
+    if (votes.size() != 1) return false;
+    return conclude({votes.begin()->first}, *consequences_.front(), "diag.peer");
   }
 
   // Ranks that are known and say nothing while others wait.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <tuple>
 
 #include "harness/doctor/conclusion.hpp"
@@ -109,6 +110,24 @@ class Diagnostician {
                        [](const LogEvent* e) { return e->code != "AGENT_SIGNAL"; });
   }
 
+  // Ranks that call it with other arguments: the one whose own value nobody else has.
+  void keep_minority() {
+    static const Pattern values(R"(local end ([^,]{1,80}), remote end (\S{1,80}))");
+    std::map<std::string, std::vector<Root>> roots_of;
+    for (const Root& root : diagnosis_.roots) {
+      const auto m = values.match(root.event.text);
+      if (root.event.code != "HCCL_ARGS_DIFFER" || m.size() != 3) return;
+      roots_of[std::string(m[1])].push_back(root);
+    }
+    if (roots_of.size() != 2) return;
+    auto &few = roots_of.begin()->second, &many = roots_of.rbegin()->second;
+    if (few.size() > many.size()) std::swap(few, many);
+    if (few.size() == many.size()) return;
+    diagnosis_.roots = few;
+    diagnosis_.confidence = Confidence::kLikely;
+    why("diag.minority");
+  }
+
   void root_of_causes() {
     diagnosis_.confidence = Confidence::kCertain;
     const LogEvent* first = causes_.front();
@@ -120,6 +139,7 @@ class Diagnostician {
                          [&](const Root& root) { return root.event.rank == cause->rank; });
         if (is_other_rank) add_root(*cause);
       }
+      keep_minority();
       if (diagnosis_.roots.size() > 1) why("diag.together");
       for (const LogEvent* consequence : consequences_)
         if (consequence->time_ns && *consequence->time_ns < *first->time_ns - kTogether) {

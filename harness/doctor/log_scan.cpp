@@ -148,6 +148,21 @@ struct LogScan::State {
     int left = 0;  // lines that it may still have; 0: none is read
   } traceback;
 
+  // A collective that a rank or, where that is not known, a process began.
+  struct Launch {
+    std::string rank, process;
+    std::int64_t time_ns;
+    std::string count;
+  };
+  std::vector<Launch> launches;
+  static std::string launched_in(std::string_view line) {
+    static const Pattern count(R"(count\[(\d{1,15})\])"), type(R"(dataType\[(\w{1,12})\])");
+    std::string text;
+    for (const Pattern* pattern : {&count, &type})
+      if (const auto m = pattern->match(line); m.size() == 2) text += std::string(m[1]) + " ";
+    return text;
+  }
+
   void add_text(std::string_view bytes) {
     if (wide == Wide::kNo) {
       buffer.append(bytes);
@@ -312,8 +327,9 @@ struct LogScan::State {
       return add_what(line.substr(what), number);
     if (launch != line.npos) {
       const std::string& owner = rank != "?" ? rank : file_rank;
-      if (const auto time = time_in(line.substr(launch, 80)); time && owner != "?")
-        reading.launch_ns[owner] = *time;
+      const auto time = time_in(line.substr(launch, 80));
+      if (time && (owner != "?" || !process.empty()))
+        launches.push_back({owner, process, *time, launched_in(line.substr(launch))});
     }
     if (!matched) return;
     if (rank == "?" && (matched->code == "EXIT_NEG9" || matched->code.starts_with("signal "))) {
@@ -446,6 +462,16 @@ LogReading LogScan::take() {
     s.reading.events[index].rank = rank->second;
     s.reading.ranks.insert(rank->second);
   }
+  for (const State::Launch& launch : s.launches) {
+    const auto joined = s.rank_of_process.find(launch.process);
+    const std::string rank = launch.rank != "?"                  ? launch.rank
+                             : joined == s.rank_of_process.end() ? "?"
+                                                                 : joined->second;
+    if (rank == "?") continue;
+    s.reading.launch_ns[rank] = launch.time_ns;
+    if (!launch.count.empty()) s.reading.launch_count[rank] = launch.count;
+  }
+  s.launches.clear();
   // Times without a year belong to the day of those that have one.
   std::optional<std::int64_t> dated;
   for (const LogEvent& event : s.reading.events)

@@ -39,6 +39,7 @@ struct LogReading {
   std::set<std::string> ranks;  // that any file or line is of
   // When a rank began the collective that it waited in at last (opData of plog).
   std::map<std::string, std::int64_t> launch_ns;
+  std::map<std::string, std::string> launch_count;  // elements and type of it: "16512 fp32"
   long long lines = 0, bytes = 0;
   long long dropped = 0;  // kinds of events beyond what is kept
 };
