@@ -63,8 +63,7 @@ Result<TextTable> list_tasks() {
 Result<TextTable> list_faults() {
   TextTable table{{"fault", ""}, {}};
   for (const FaultInfo& fault : all_faults())
-    table.rows.push_back(
-        {fmt::format("{}:<{}>", fault.name, fault.target), std::string(fault.doc)});
+    table.rows.push_back({form(fault), std::string(fault.doc)});
   return table;
 }
 

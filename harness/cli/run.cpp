@@ -8,6 +8,7 @@
 #include "harness/base/progress.hpp"
 #include "harness/base/say.hpp"
 #include "harness/cli/common.hpp"
+#include "harness/cli/planted_ends.hpp"
 #include "harness/cli/run_needs.hpp"
 #include "harness/cli/verb.hpp"
 #include "harness/doctor/machine.hpp"
@@ -86,7 +87,8 @@ std::vector<std::string> unscored_lines(const Planned& planned, const RunSummary
 int finish(const RunOptions& options, const Planned& planned, const RunSummary& summary,
            const std::optional<RunRecords>& baseline, const GatePolicy& policy) {
   Json json = summary_json(planned, summary);
-  int exit_code = summary.error() ? static_cast<int>(*summary.error()) : kExitOk;
+  const PlantedEnds ends = planted_ends(planned.plan, summary);
+  int exit_code = ends.exit_code;
   std::string verdict;
   if (baseline && !options.no_gate) {
     const auto result = gate_run(summary, *baseline, policy, options.strict);
@@ -105,9 +107,11 @@ int finish(const RunOptions& options, const Planned& planned, const RunSummary& 
     return printed == kExitOk ? exit_code : printed;
   }
   for (const NodeReport& report : summary.nodes)
-    if (report.outcome == NodeOutcome::kFailed || report.outcome == NodeOutcome::kSkipped)
+    if ((report.outcome == NodeOutcome::kFailed && !is_ended_by_fault(report)) ||
+        report.outcome == NodeOutcome::kSkipped)
       say_line("{} {}: {}", name(report.outcome), planned.plan.nodes[report.node].name,
                report.message);
+  say("{}", ends.text);
   say_line("{}", counts_text(summary));
   say_line("results: {}", summary.suite_folder.string());
   say_on_stdout(verdict);

@@ -2,6 +2,7 @@
 // reuse are those of `npubench run`.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -13,6 +14,7 @@
 #include "harness/base/table.hpp"
 #include "harness/base/text_width.hpp"
 #include "harness/cli/common.hpp"
+#include "harness/cli/planted_ends.hpp"
 #include "harness/cli/verb.hpp"
 #include "harness/run/preflight.hpp"
 #include "harness/run/step_profile.hpp"
@@ -32,7 +34,7 @@ struct TrainOptions {
   std::string vocab_size;
   std::vector<std::string> data;             // texts instead of the microworld
   std::map<std::string, std::string> given;  // field of TrainSettings → text
-  std::vector<std::string> sets;
+  std::vector<std::string> sets, faults;
   std::string results_dir, data_dir;
   bool save_init = false, profile = false, fresh = false, json = false, quiet = false;
 };
@@ -154,6 +156,10 @@ Result<std::optional<StepProfile>> profile_in(const fs::path& folder, bool wante
 }
 
 int finish(const TrainOptions& options, const Plan& plan, const RunSummary& summary) {
+  const PlantedEnds ends = planted_ends(plan, summary);
+  if (!options.json) say("{}", ends.text);
+  if (!ends.text.empty() && std::ranges::any_of(summary.nodes, is_ended_by_fault))
+    return ends.exit_code;
   for (const NodeReport& report : summary.nodes)
     if (report.outcome == NodeOutcome::kFailed)
       return fail({report.error, plan.nodes[report.node].name + ": " + report.message});
@@ -195,7 +201,7 @@ int train_verb(const TrainOptions& options) {
   run.fresh = options.fresh || options.profile;  // what is reused has no host time
   run.profiles_host = options.profile;
   run.quiet = options.quiet;
-  const auto plan = make_plan(*suite, {run.data_dir, {}}, suite->name);
+  const auto plan = make_plan(*suite, {run.data_dir, options.faults}, suite->name);
   if (!plan) return fail(plan.error());
   const Forecast expected = forecast(*plan, run);
   if (!options.quiet) say_on_stderr(fmt::format("{}: {}\n", suite->name, forecast_text(expected)));
@@ -240,6 +246,10 @@ Action add_train(CLI::App& app) {
       ->check(whole_seed());
   app.add_option("--set", options->sets,
                  "change one value of the suite: /pointer=value; repeatable, after the flags");
+  app.add_option("--fault", options->faults,
+                 "plant a fault in ranks that train together: kind:key=value,… (npubench list "
+                 "faults); repeatable. --set '/devices/0={\"profile\":\"ascend_910b3\",\"mesh\":"
+                 "{\"dp\":8}}' has eight");
   app.add_option("--name", options->name, "folder in the results folder (default: train-d<depth>)");
   app.add_option("--results-dir", options->results_dir,
                  "where runs are kept (default: NPUBENCH_RESULTS, else results/runs)");

@@ -1,6 +1,6 @@
-// What can be broken on purpose, to see that the gate notices. One table (faults.cpp); a suite
-// names faults as "<kind>:<target>". Parsed and checked before any work starts; a fault belongs to
-// a node's settings and so to its key.
+// What can be broken on purpose, to see that the gate notices, or what ranks do then. One table
+// (faults.cpp); a suite names faults as "<kind>:<target>". Parsed and checked before any work
+// starts; a fault belongs to a node's settings and so to its key.
 #pragma once
 
 #include <functional>
@@ -15,15 +15,38 @@
 
 namespace nb {
 
-enum class FaultKind { kSecondBest };
+// kSecondBest is of an evaluation; all others are of ranks that train together (rank_fault.hpp).
+enum class FaultKind {
+  kSecondBest,
+  kKill,
+  kExit,
+  kException,
+  kOom,
+  kLate,
+  kPort,
+  kMismatch,
+  kOrder,
+  kNan,
+  kLink,
+  kSlow,
+  kFlip,
+  kEcc
+};
 
 struct FaultInfo {
   FaultKind kind;
   std::string_view name;    // "second_best"
-  std::string_view target;  // what stands after the colon: "task"
+  std::string_view target;  // what stands after the colon: "task", "rank=R,step=N"
   std::string_view doc;
+  constexpr bool is_of_ranks() const { return kind != FaultKind::kSecondBest; }
 };
 std::span<const FaultInfo> all_faults();
+const FaultInfo& info(FaultKind kind);
+std::string form(const FaultInfo& fault);  // "second_best:<task>", "ecc:rank=R,step=N"
+
+// The row that `text` ("kill:rank=3,step=20") begins with. Error: unknown kind, with the nearest
+// one and the list.
+Result<const FaultInfo*> kind_of_fault(std::string_view text, const std::string& where);
 
 struct Fault {
   FaultKind kind = FaultKind::kSecondBest;
@@ -32,7 +55,8 @@ struct Fault {
 
 std::string name(const Fault& fault);  // "second_best:arc_easy"
 
-// Errors: no colon, unknown kind (nearest one and the list), unknown task (nearest one).
+// One of an evaluation. Errors: no colon, unknown kind (nearest one and the list), unknown task
+// (nearest one), a kind that is of ranks.
 Result<Fault> parse_fault(std::string_view text, const std::string& where);
 Result<std::vector<Fault>> parse_faults(std::span<const std::string> texts,
                                         const std::string& where);

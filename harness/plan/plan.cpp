@@ -14,6 +14,7 @@
 #include "harness/faults/faults.hpp"
 #include "harness/plan/conversation_files.hpp"
 #include "harness/plan/node_kinds.hpp"
+#include "harness/plan/plant_faults.hpp"
 #include "harness/plan/text_sources.hpp"
 #include "harness/suite/check_defects.hpp"
 #include "harness/suite/device_entry.hpp"
@@ -305,11 +306,19 @@ class Builder {
 
 }  // namespace
 
-Result<Plan> make_plan(const Suite& suite, const PlanOptions& options, const std::string& where) {
-  if (suite.arms.empty()) return Builder(suite, options, where, {}).build();
+Result<Plan> make_plan(const Suite& suite, const PlanOptions& asked, const std::string& where) {
+  PlanOptions options = asked;
+  options.faults.clear();
+  std::vector<std::string> of_ranks;
+  for (const std::string& text : asked.faults) {
+    NB_TRY(const FaultInfo* const kind, kind_of_fault(text, "--fault"));
+    (kind->is_of_ranks() ? of_ranks : options.faults).push_back(text);
+  }
+  const std::vector<Suite>& arms = suite.arms;
   Plan plan;
-  for (const Suite& arm : suite.arms) {
-    NB_TRY(plan, Builder(arm, options, where, std::move(plan)).build());
+  for (std::size_t i = 0; i < std::max<std::size_t>(1, arms.size()); ++i) {
+    NB_TRY(const Suite planted, plant_faults(arms.empty() ? suite : arms[i], of_ranks, where));
+    NB_TRY(plan, Builder(planted, options, where, std::move(plan)).build());
   }
   return plan;
 }

@@ -33,7 +33,7 @@ struct Plan {
 
 struct PlanOptions {
   std::filesystem::path data_dir;   // below which text sources lie
-  std::vector<std::string> faults;  // planted in the evaluations that they concern
+  std::vector<std::string> faults;  // planted in the evaluations and ranks that they concern
   // Of an earlier run: what evaluations with of_baseline look at again.
   std::vector<FinishedTraining> finished = {};
 };

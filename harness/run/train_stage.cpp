@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "harness/base/fs.hpp"
@@ -11,6 +12,7 @@
 #include "harness/microbench/peak_rate.hpp"
 #include "harness/run/checkpoint_digest.hpp"
 #include "harness/run/device_card.hpp"
+#include "harness/run/planted_faults.hpp"
 #include "harness/run/stage_metrics.hpp"
 #include "harness/run/stages.hpp"
 #include "harness/run/step_profile.hpp"
@@ -286,11 +288,18 @@ Result<void> run_train(const TrainWork& work, const StageContext& context, Recor
   Device device(resolved.profile, ExecutionMode::kExecute, {.ranks = cards});
   NB_TRY(Recorder recorder, Recorder::create(context, device, stage));
   const auto start = std::chrono::steady_clock::now();
-  NB_TRY(const Trained trained,
-         work.base ? train_base(*work.base, context, tokenizer, device, recorder.hooks(), defects,
-                                work.device.mesh, record)
-                   : train_on_conversations(work, context, tokenizer, device, recorder.hooks(),
-                                            defects, record));
+  NB_TRY(const auto faults, PlantedFaults::create(work, context, device, tokenizer.vocab_size()));
+  TrainHooks hooks = recorder.hooks();
+  Trained trained;
+  const auto run = [&]() -> Result<void> {
+    NB_TRY(trained, work.base ? train_base(*work.base, context, tokenizer, device, hooks, defects,
+                                           work.device.mesh, record)
+                              : train_on_conversations(work, context, tokenizer, device, hooks,
+                                                       defects, record));
+    return {};
+  };
+  if (faults != nullptr) hooks.disturbance = faults->disturbance();
+  NB_TRY_VOID(faults != nullptr ? faults->watch(run) : run());
   const TrainResult& result = trained.result;
   const double host_s =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -308,6 +317,11 @@ Result<void> run_train(const TrainWork& work, const StageContext& context, Recor
                                      {"adamw_denominator", name(result.adamw_denominator)},
                                      {"config", print_struct(result.config)}};
   add_metrics(result, trained.validated, device, record);
+  for (Metric& metric : record.metrics)
+    if (metric.value && !std::isfinite(*metric.value)) {
+      metric.value.reset();
+      metric.reason_if_null = "not finite";
+    }
   if (cards > 1)
     record.metrics.push_back(simulated("link_bytes",
                                        static_cast<double>(device.counters().link_bytes), "byte",

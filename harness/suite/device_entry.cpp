@@ -116,6 +116,7 @@ PortDefects defects_of(const DeviceEntry& entry) {
 DeviceEntry with_defects_in(DeviceEntry entry, DefectScope scope) {
   if (!entry.defects.empty()) entry.defects = defects_of(entry).in(scope).names();
   if ((scope & (defect_scope::kDevice | defect_scope::kEvaluation)) != 0) entry.mesh.reset();
+  if (scope != scope_of(TrainingStage::kBase)) entry.planted = {};
   return entry;
 }
 

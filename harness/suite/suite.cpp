@@ -3,7 +3,7 @@
 namespace nb {
 
 FieldList DeviceEntry::fields() {
-  return {
+  FieldList list{
       {"name", "name in records and tables; default: the profile's name", &name},
       {"profile", "a profile of `npubench list devices`", &profile, {.required = true}},
       {"stack",
@@ -27,6 +27,8 @@ FieldList DeviceEntry::fields() {
        {.omits_absent = true}},
       {"factors", "written by /factorial: levels in this arm", &factors, {.omits_absent = true}},
   };
+  for (Field& field : planted.fields()) list.push_back(std::move(field));
+  return list;
 }
 
 FieldList TextCorpus::fields() {
@@ -111,24 +113,29 @@ FieldList MicrobenchmarkSettings::fields() {
 }
 
 FieldList Suite::fields() {
-  return {
+  FieldList list{
       {"name", "names the folder of results; letters, digits, _ . -", &name, {.required = true}},
       {"description", "for people", &description, {.hashed = false}},
-      {"devices", "emulated devices: profile names or objects", list(&devices), {.required = true}},
+      {"devices",
+       "emulated devices: profile names or objects",
+       nb::list(&devices),
+       {.required = true}},
       {"seeds", "one training of each stage per device and seed", &seeds, {.min = 0}},
       {"corpus", "what the tokenizer and the model learn from", object(&corpus)},
       {"tokenizer", "BPE trained on the corpus", object(&tokenizer)},
       {"stages", "training stages", object(&stages)},
-      {"evaluations", "benchmarks on every trained checkpoint", list(&evaluations)},
+      {"evaluations", "benchmarks on every trained checkpoint", nb::list(&evaluations)},
       {"microbenchmarks", "Google Benchmark programs, run for every device",
-       list(&microbenchmarks)},
-      {"predictions", "full-scale dry runs, on every device", list(&predictions)},
+       nb::list(&microbenchmarks)},
+      {"predictions", "full-scale dry runs, on every device", nb::list(&predictions)},
       {"probes", "fixed questions with known answers, on every device (npubench list probes)",
        &probes},
       {"factorial",
        "several changes at once, so that the effect of each can be told from the others'",
        object(&factorial)},
   };
+  for (Field& field : planted.fields()) list.push_back(std::move(field));
+  return list;
 }
 
 }  // namespace nb

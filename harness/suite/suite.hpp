@@ -11,6 +11,7 @@
 
 #include "evals/base/eval_settings.hpp"
 #include "harness/base/fields.hpp"
+#include "harness/faults/fault_settings.hpp"
 #include "harness/suite/factorial.hpp"
 #include "harness/suite/mixture.hpp"
 #include "model/data/corpus.hpp"
@@ -39,6 +40,7 @@ struct DeviceEntry {
   std::map<std::string, std::string> stacks;
   std::vector<std::string> defects;  // what a port gets wrong: `npubench list defects`
   std::optional<MeshSettings> mesh;  // cards that train together; absent: one
+  FaultSettings planted;             // in ranks that train together; same level in the file
   std::vector<std::string> factors;  // in an arm of a factorial: "depth=low", …; not for files
   FieldList fields();
 };
@@ -118,6 +120,7 @@ struct Suite {
   std::vector<MicrobenchmarkSettings> microbenchmarks;
   std::vector<PredictSettings> predictions;  // dry runs at full scale
   std::vector<std::string> probes;           // of evals/probes, on every device
+  FaultSettings planted;                     // on every device with a mesh; same level in the file
   std::optional<FactorialDesign> factorial;
   std::vector<Suite> arms;  // what a factorial runs in place of the suite itself; not a field
   FieldList fields();

@@ -21,6 +21,7 @@ namespace {
 struct Shared {
   Meeting meeting;
   std::uint64_t seed;
+  double link_slowdown;
 };
 
 // "dp [0 1] [2 3]"
@@ -218,8 +219,9 @@ class RankCommunicator final : public Communicator {
     desc.label = label;
     desc.count = count;
     desc.dtype = dtype;
-    const std::int64_t time_ns =
-        collective_time_ns(kind, link_model(device().profile().links), size_bytes, size());
+    LinkModel links = link_model(device().profile().links);
+    if (shared_->link_slowdown != 1) links.bytes_per_ns /= shared_->link_slowdown;
+    const std::int64_t time_ns = collective_time_ns(kind, links, size_bytes, size());
     // Transfers that were posted together follow each other.
     device().run_collective(desc, std::max(start_ns, device().collective_ready_ns()), time_ns,
                             size_bytes);
@@ -260,8 +262,11 @@ World::World(std::vector<Device*> devices, const WorldOptions& options)
 Result<void> World::run(const std::function<void(Communicator&)>& body) {
   const LinkProfile& links = devices_.front()->profile().links;
   const auto ranks = static_cast<int>(devices_.size());
-  Shared shared{{ranks, options_.host_timeout, links.timeout.whole() * 1000000000, words_of(links)},
-                options_.seed};
+  Shared shared{
+      {ranks, options_.host_timeout,
+       options_.sim_timeout_ns.value_or(links.timeout.whole() * 1000000000), words_of(links)},
+      options_.seed,
+      options_.link_slowdown};
   std::vector<std::thread> threads;
   threads.reserve(devices_.size());
   for (int rank = 0; rank < ranks; ++rank) {

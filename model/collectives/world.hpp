@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "harness/base/result.hpp"
@@ -17,6 +18,9 @@ namespace nb {
 struct WorldOptions {
   std::chrono::milliseconds host_timeout{600000};  // real time that a rank waits for the others
   std::uint64_t seed = 0;  // of the permutation when the order is "unordered"
+  // How long a rank waits for the slowest on the simulated clock; none: the profile's time-out.
+  std::optional<std::int64_t> sim_timeout_ns = {};
+  double link_slowdown = 1;  // of the slowest link, which all others wait for
 };
 
 class World {

@@ -337,6 +337,7 @@ void Device::repeat(const Progress& before, std::int64_t rounds) {
 }
 
 void Device::synchronize() { impl_->synchronize(); }
+void Device::host_work(std::int64_t time_ns) { impl_->timeline.advance_host(time_ns); }
 
 std::int64_t Device::collective_ready_ns() const { return impl_->timeline.collective_ready_ns(); }
 

@@ -116,7 +116,8 @@ class Device {
   void repeat(const Progress& before, std::int64_t rounds);
   bool continues_as(const Progress& before) const;  // clock and memory stand as they did then
 
-  void synchronize();  // the host waits for the device, as .item() does
+  void synchronize();                    // the host waits for the device, as .item() does
+  void host_work(std::int64_t time_ns);  // that the device has no part in
 
   // For model/collectives: earliest start on this device, and the launch itself.
   std::int64_t collective_ready_ns() const;

@@ -16,6 +16,7 @@
 #include "model/ops/transfer.hpp"
 #include "model/optim/adamw.hpp"
 #include "model/optim/groups.hpp"
+#include "model/train/disturbance.hpp"
 #include "model/train/not_finite.hpp"
 
 namespace nb {
@@ -109,7 +110,12 @@ void DataRanks::run(const std::function<void(TrainedModel&, Communicator&)>& bod
   std::vector<Device*> devices;
   for (TrainedModel* model : all) devices.push_back(&model->decoder.device());
   const Use use = devices.front()->use();
-  const Result<void> done = World(devices).run([&](Communicator& world) {
+  WorldOptions options;
+  if (first_.disturbance != nullptr) {
+    options.sim_timeout_ns = first_.disturbance->limit_ns(step_);
+    options.link_slowdown = first_.disturbance->link_slowdown(step_);
+  }
+  const Result<void> done = World(devices, options).run([&](Communicator& world) {
     const UseScope scope(world.device(), use);
     TrainedModel& model = *all[static_cast<std::size_t>(world.rank())];
     begin_on_rank(model, world);
@@ -124,12 +130,31 @@ void DataRanks::run(const std::function<void(TrainedModel&, Communicator&)>& bod
       if (model->sharded->plan().copy() == 0) model->sharded->give(first_.decoder);
 }
 
+namespace {
+
+// What PyTorch does with a norm that is not finite: a limit makes all gradients so, and the
+// optimizers step.
+void update_with_nan(TrainedModel& model, const std::optional<double>& grad_clip,
+                     const SchedulePoint& point, double norm) {
+  if (grad_clip && *grad_clip > 0)
+    for (Parameter* p : model.decoder.trained_parameters())
+      std::ranges::fill(p->grad.host(), static_cast<float>(norm));
+  for (const auto& optimizer : model.optimizers) optimizer->step(point);
+  model.decoder.zero_grad();
+}
+
+}  // namespace
+
 double DataRanks::update(TrainedModel& model, Communicator& world, std::optional<double> grad_clip,
                          const SchedulePoint& point, const std::function<double()>& loss) const {
   const bool is_first = world.rank() == 0;
   const auto loss_there = [&] { return is_first ? loss() : 0; };
   const StageObserver* observer = is_first ? first_.observer : nullptr;
-  return update_on_rank(model, world, grad_clip, point, loss_there, observer);
+  const double norm = update_on_rank(model, world, grad_clip, point, loss_there, observer);
+  if (!std::isfinite(norm) && first_.disturbance != nullptr &&
+      first_.disturbance->goes_on_with_nan())
+    update_with_nan(model, grad_clip, point, norm);
+  return norm;
 }
 
 namespace {
@@ -241,6 +266,7 @@ StepOutcome DataRanks::step(const StepPlan& plan, const SchedulePoint& point,
   NB_CHECK(each * ranks == plan.accumulation_steps, "[data_ranks] {} micro-batches on {} ranks",
            plan.accumulation_steps, ranks);
   begin(point.step);
+  step_ = point.step;
   Device& device = first_.decoder.device();
   StepOutcome outcome;
   BatchHash read;
@@ -263,6 +289,11 @@ StepOutcome DataRanks::step(const StepPlan& plan, const SchedulePoint& point,
   };
   run([&](TrainedModel& model, Communicator& world) {
     const auto rank = static_cast<std::size_t>(world.rank());
+    const auto disturb = [&](StepPart part) {
+      if (first_.disturbance != nullptr)
+        first_.disturbance->in_step(part, point.step, model, world);
+    };
+    disturb(StepPart::kForward);
     for (std::size_t micro = rank; micro < batches.size(); micro += norms.size()) {
       const Batch& batch = batches[micro];
       const auto number = static_cast<std::int64_t>(micro);
@@ -271,7 +302,9 @@ StepOutcome DataRanks::step(const StepPlan& plan, const SchedulePoint& point,
       note_on_rank(not_finite[rank], losses[micro], model, batch);
       if (plan.gradient_sum) round_gradients(model, *plan.gradient_sum);
     }
+    disturb(StepPart::kBackward);
     norms[rank] = update(model, world, plan.grad_clip, point, mean_loss);
+    disturb(StepPart::kOptimizer);
     ops::read_scalar(world.device(), "train_loss");
     world.device().synchronize();
   });
@@ -282,6 +315,13 @@ StepOutcome DataRanks::step(const StepPlan& plan, const SchedulePoint& point,
   if (first_.sharded != nullptr)
     for (std::size_t micro = 0; micro < batches.size(); ++micro)
       note_not_finite(outcome.not_finite, losses[micro], first_.decoder, batches[micro]);
+  if (first_.disturbance != nullptr) {
+    // A rank that is slower than the first ends the step for all.
+    std::int64_t latest_ns = device.time_ns();
+    for (const auto& rank : others_) latest_ns = std::max(latest_ns, rank->device.time_ns());
+    constexpr std::int64_t kTogetherNs = 1'000'000;  // ranks that do the same differ by less
+    if (latest_ns - device.time_ns() > kTogetherNs) device.host_work(latest_ns - device.time_ns());
+  }
   outcome.time_ns = device.time_ns() - start_ns;
   outcome.account = device.account() - account_before;
   return outcome;

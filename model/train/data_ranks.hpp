@@ -92,6 +92,7 @@ class DataRanks {
   struct Rank;
   TrainedModel& first_;
   MeshSettings mesh_;
+  std::int64_t step_ = 0;  // that runs
   std::vector<std::unique_ptr<Rank>> others_;
   std::unique_ptr<SharedState> shared_state_;
   SentBytes sent_;

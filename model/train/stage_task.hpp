@@ -22,6 +22,7 @@
 namespace nb {
 
 class DataRanks;
+class Disturbance;
 class LentCommunicator;
 
 // A model in training. The device outlives it.
@@ -40,6 +41,7 @@ struct TrainedModel {
   // the optimizers owns it.
   Replica* replica = nullptr;
   const StageObserver* observer = nullptr;  // null: none. Outlives the training
+  Disturbance* disturbance = nullptr;       // of ranks; null: none. Outlives the training
   std::unique_ptr<Decoder> reference;       // the weights a stage began with; null: not kept
   // What optimizers that are shared with other cards call; null: they are not shared.
   std::unique_ptr<LentCommunicator> shared;

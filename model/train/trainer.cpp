@@ -13,6 +13,7 @@
 #include "model/device/device.hpp"
 #include "model/train/checkpoint.hpp"
 #include "model/train/data_ranks.hpp"
+#include "model/train/disturbance.hpp"
 #include "model/train/mfu.hpp"
 #include "model/train/not_finite.hpp"
 #include "model/train/samples.hpp"
@@ -69,6 +70,12 @@ class Trainer {
   bool is_kept(std::int64_t step) const {
     const auto& kept = loop_.keep_steps;
     return std::find(kept.begin(), kept.end(), step) != kept.end();
+  }
+  void disturb(StepPart part) const {
+    if (hooks_.disturbance != nullptr) hooks_.disturbance->between_steps(part, progress_.step);
+  }
+  bool goes_on_with_nan() const {
+    return hooks_.disturbance != nullptr && hooks_.disturbance->goes_on_with_nan();
   }
   void note(const std::string& text) const {
     if (hooks_.on_note) hooks_.on_note(text);
@@ -170,7 +177,7 @@ void Trainer::tell(const StepRow& row) {
 Result<void> Trainer::validate(StepRow& row) {
   NB_TRY_VOID(task_.validate(row));
   for (const std::optional<double>* value : {&row.val_bpb, &row.val_loss})
-    if (*value && !std::isfinite(**value))
+    if (*value && !std::isfinite(**value) && !goes_on_with_nan())
       return run_error(fmt::format(
           "step {}: validation loss is not finite; lower the learning rates", row.step));
   return {};
@@ -193,7 +200,8 @@ Result<void> Trainer::update(StepRow& row) {
   NB_TRY(const StepOutcome outcome, task_.update(point, row));
   if (profiles) device_.host_profile().stop();
   device_.trace().end();
-  if (!std::isfinite(outcome.loss) || !std::isfinite(outcome.grad_norm)) {
+  const bool is_finite = std::isfinite(outcome.loss) && std::isfinite(outcome.grad_norm);
+  if (!is_finite && !goes_on_with_nan()) {
     return run_error(fmt::format(
         "step {}: the {} is not finite on {}{}; lower the learning rates, or choose numerics with "
         "more range",
@@ -263,6 +271,7 @@ Result<TrainResult> Trainer::run(const std::function<Result<void>()>& start) {
     if (const std::string text = model_.ranks->unshared(); !text.empty()) note(text);
   }
   model_.observer = hooks_.observer;
+  model_.disturbance = hooks_.disturbance;
   const std::string_view stage = name(task_.stage());
   Progress bar(fmt::format("{} {}", stage == "base" ? "train" : stage, device_.profile().name()),
                iterations_, "step");
@@ -271,10 +280,16 @@ Result<TrainResult> Trainer::run(const std::function<Result<void>()>& start) {
     const bool is_last = step == iterations_;
     const bool is_there = is_resumed && step == resumed_from_;
     const bool is_wanted = (step > 0 && is_due(loop_.checkpoint_every, step)) || is_kept(step);
-    if (!is_last && !is_there && is_wanted) NB_TRY_VOID(save(false));
+    if (!is_last && !is_there && is_wanted) {
+      disturb(StepPart::kSave);
+      NB_TRY_VOID(save(false));
+    }
     StepRow row;
     row.step = step;
-    if (is_last || is_due(loop_.eval_every, step)) NB_TRY_VOID(validate(row));
+    if (is_last || is_due(loop_.eval_every, step)) {
+      disturb(StepPart::kEvaluate);
+      NB_TRY_VOID(validate(row));
+    }
     if (loop_.sample_every > 0 && (is_last || (step > 0 && is_due(loop_.sample_every, step)))) {
       sample(step);
     }

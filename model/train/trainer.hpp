@@ -20,6 +20,7 @@
 namespace nb {
 
 class Device;
+class Disturbance;
 class Tokenizer;
 
 struct SampleText {
@@ -41,6 +42,7 @@ struct TrainHooks {
   // is no other; not over validations, samples and checkpoints.
   bool profiles_host = false;
   const StageObserver* observer = nullptr;  // outlives the training; not of steps before a resume
+  Disturbance* disturbance = nullptr;       // outlives the training; of several cards only
 };
 
 struct TrainResult {

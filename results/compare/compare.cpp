@@ -132,6 +132,12 @@ void add_unknown(const Record& a, const Record& b, Comparison& comparison) {
       comparison.unknown.push_back(std::move(sentence));
 }
 
+// A training that a fault ended, planted on purpose (harness/faults): its end says nothing.
+bool is_ended_by_fault(const Record& record) {
+  const Json device = record.settings->value("device", Json());
+  return record.status != "ok" && device.is_object() && device.contains("faults");
+}
+
 RecordPair pair_of(const PairedRecords& paired, const Sides& sides, Comparison& comparison) {
   const StoredRecord &a = *paired.a, &b = *paired.b;
   RecordPair pair;
@@ -148,7 +154,9 @@ RecordPair pair_of(const PairedRecords& paired, const Sides& sides, Comparison& 
   if (pair.imported && !all_answers_stand_in(a.record)) pair.bit_identical = false;
   pair.same_device = a.record.device == b.record.device && !have_two_servers(a.record, b.record);
   for (const auto* side : {&a.record, &b.record})
-    if (side->status != "ok")
+    if (is_ended_by_fault(*side))
+      pair.incomparable = message("incomparable.fault", describe(*side), side->error);
+    else if (side->status != "ok")
       comparison.damaged.push_back(fmt::format("{} failed: {}", describe(*side), side->error));
   add_metrics(pair, comparison.damaged);
   if (pair.imported)

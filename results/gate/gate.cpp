@@ -244,6 +244,9 @@ void judge_pair(Gate& gate, const RecordPair& pair, std::vector<const RecordPair
   const Record &old = pair.a->record, &fresh = pair.b->record;
   const std::string where = describe(old);
   if (!pair.note.empty()) gate.result.notes.push_back(pair.note);
+  const bool has_both = old.status == "ok" && fresh.status == "ok";
+  if (!has_both && !pair.incomparable.empty())
+    return gate.add("", where, Verdict::kIncomparable, "record", pair.incomparable);
   if (old.status != "ok")
     return gate.add("", where, Verdict::kError, "record",
                     message("gate.baseline_failed", old.error));

@@ -182,6 +182,7 @@ inline constexpr MessageRow kCompareMessages[] = {
     {"unknown.first_weights", "the weights it began with", "起始权重"},
     {"unknown.formats", "number formats", "数值格式"},
     {"incomparable.field", "{} differs: {} and {}", "{} 不同：{} 与 {}"},
+    {"incomparable.fault", "{} was ended by a fault on purpose: {}", "{} 被有意植入的故障终止：{}"},
     {"incomparable.absent", "absent", "没有"},
 
     // what pairs, and how

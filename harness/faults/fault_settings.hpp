@@ -1,0 +1,32 @@
+// What a suite says of faults of its ranks: of all devices, or in a device's entry.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/base/fields.hpp"
+
+namespace nb {
+
+// How a fault must end; for suites that try the harness itself.
+struct ExpectedFailure {
+  std::optional<std::string> failure;  // a code that some rank reports; "none": the run ends well
+  std::optional<std::int64_t> first_rank;
+  std::optional<double> after_s;  // of that code, simulated
+  FieldList fields();
+};
+
+struct FaultSettings {
+  std::vector<std::string> faults;                 // "kill:rank=3,step=20"
+  std::map<std::string, std::string> environment;  // of HCCL: variable → value
+  std::optional<std::string> launcher;             // "torchrun", "none"
+  std::optional<double> process_group_timeout_s;   // of init_process_group
+  std::optional<ExpectedFailure> expect;           // changes no result
+  FieldList fields();
+  bool empty() const { return faults.empty(); }
+};
+
+}  // namespace nb

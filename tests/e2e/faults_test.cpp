@@ -1,0 +1,295 @@
+// Faults of ranks through the verbs: what is written, what the doctor says of it, and that the same
+// training without the fault ends as if nothing had been.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "harness/base/fs.hpp"
+#include "results/store/store.hpp"
+#include "tests/e2e/bench.hpp"
+
+namespace nb::test {
+namespace {
+
+constexpr const char* kSuite = "tests/e2e/faults.json";
+
+// A suite that is run with faults; its one training.
+class Faulty {
+ public:
+  explicit Faulty(std::vector<std::string> faults, std::vector<std::string> more = {}) {
+    for (const std::string& fault : faults) {
+      more.emplace_back("--fault");
+      more.push_back(fault);
+    }
+    ran = bench.run(kSuite, std::move(more));
+    std::error_code error;
+    for (fs::directory_iterator at(bench.suite_folder("faults"), error), end; at != end; ++at)
+      if (fs::exists(at->path() / "failure.json")) folder = at->path();
+    if (!folder.empty()) failure = read_json(folder / "failure.json").value_or(Json());
+  }
+  int first_rank() const { return failure.at("first").at("rank").get<int>(); }
+  // Ranks that report the code so many seconds after the fault.
+  std::vector<int> with(const std::string& code, double after_s) const {
+    std::vector<int> ranks;
+    for (const Json& one : failure.at("ranks"))
+      if (one.at("code") == code && one.at("after_s") == after_s)
+        ranks.push_back(one.at("rank").get<int>());
+    return ranks;
+  }
+  // "Root: rank 3": what the doctor makes of the logs.
+  std::string diagnosis() const { return bench({"doctor", (folder / "logs").string()}).out; }
+  std::string log(const std::string& name) const {
+    return read_file(folder / "logs" / name).value_or("");
+  }
+
+  Bench bench;
+  SubprocessResult ran;
+  std::filesystem::path folder;
+  Json failure;
+};
+
+const std::vector<int> kAllBut3 = {0, 1, 2, 4, 5, 6, 7};
+const std::vector<int> kAllBut5 = {0, 1, 2, 3, 4, 6, 7};
+
+TEST(Faults, KilledRankIsNamedByTheScreenTheFileAndTheDoctor) {
+  const Faulty run({"kill:rank=3,step=5"});
+  ASSERT_EQ(run.ran.exit_code, 4) << run.ran.err;
+  EXPECT_NE(run.ran.out.find("FAILED at step 5 of 8"), std::string::npos) << run.ran.out;
+  EXPECT_NE(run.ran.out.find("ranks 0-2, 4-7: EI0002 after 1836 s = HCCL_EXEC_TIMEOUT"),
+            std::string::npos);
+  EXPECT_NE(run.ran.out.find("= 4.1 card-hours; last checkpoint step 4 (1 step to repeat)"),
+            std::string::npos);
+  EXPECT_EQ(run.first_rank(), 3);
+  EXPECT_EQ(run.with("LOST", 30), kAllBut3);
+  EXPECT_EQ(run.with("EI0002", 1836), kAllBut3);
+  EXPECT_EQ(run.failure.at("resume_step"), 4);
+  EXPECT_TRUE(run.log("rank-0.log").starts_with("# npubench emulated"));
+  EXPECT_NE(run.log("rank-0.log").find("EI0002"), std::string::npos);
+  EXPECT_EQ(run.log("rank-3.log").find("ERROR"), std::string::npos);
+  EXPECT_NE(run.diagnosis().find("Root: rank 3"), std::string::npos) << run.diagnosis();
+}
+
+TEST(Faults, KilledRankUnderTorchrunStandsInItsSummary) {
+  const Faulty run({"kill:rank=3,step=5"}, {"--set", "/launcher=torchrun"});
+  ASSERT_EQ(run.ran.exit_code, 4) << run.ran.err;
+  EXPECT_EQ(run.with("SIGTERM", 5), kAllBut3);
+  EXPECT_NE(run.log("torchrun.log").find("exitcode  : -9"), std::string::npos);
+  EXPECT_NE(run.diagnosis().find("Root: rank 3"), std::string::npos) << run.diagnosis();
+}
+
+TEST(Faults, RankThatEndsEarlyOrThrowsOrAsksForTooMuchIsFirst) {
+  for (const auto& [fault, rank] :
+       std::vector<std::pair<std::string, int>>{{"exit:rank=5,step=5", 5},
+                                                {"exception:rank=2,step=1,phase=forward", 2},
+                                                {"oom:rank=1,step=3", 1},
+                                                {"ecc:rank=6,step=3", 6}}) {
+    SCOPED_TRACE(fault);
+    const Faulty run({fault});
+    ASSERT_EQ(run.ran.exit_code, 4) << run.ran.err;
+    EXPECT_EQ(run.first_rank(), rank);
+    EXPECT_EQ(run.with("EI0002", 1836).size(), 7U);
+    const std::string said = run.diagnosis();
+    EXPECT_NE(said.find("Root: rank " + std::to_string(rank)), std::string::npos) << said;
+    if (fault.starts_with("oom")) {
+      const std::string text = run.log("rank-1.log");
+      for (const char* number : {"total capacity", "already allocated", "free", "reserved"})
+        EXPECT_NE(text.find(number), std::string::npos) << text;
+    }
+  }
+}
+
+TEST(Faults, LateRankPassesWithinTheLimitAndFailsBeyondIt) {
+  const auto steps_time_s = [](const Faulty& run) {
+    const auto record = read_record(run.bench.node("train-base-ascend_910b3-s1"));
+    return record ? find_metric(*record, "train_time_ns")->value.value_or(0) / 1e9 : 0;
+  };
+  for (const char* fault : {"late:rank=5,seconds=119,at=start", "late:rank=5,seconds=119,at=first",
+                            "late:rank=5,seconds=1835,step=5"}) {
+    SCOPED_TRACE(fault);
+    const Faulty run({fault});
+    ASSERT_EQ(run.ran.exit_code, 0) << run.ran.err;
+    EXPECT_NE(run.ran.err.find("the others waited"), std::string::npos) << run.ran.err;
+    const double s = std::string(fault).find("1835") == std::string::npos ? 119 : 1835;
+    EXPECT_NEAR(steps_time_s(run), s, 1);
+  }
+  const Faulty start({"late:rank=5,seconds=141,at=start"});
+  ASSERT_EQ(start.ran.exit_code, 4) << start.ran.err;
+  EXPECT_EQ(start.with("EI0015", 140), std::vector<int>{0});
+  const Faulty first({"late:rank=5,seconds=121,at=first"});
+  ASSERT_EQ(first.ran.exit_code, 4) << first.ran.err;
+  EXPECT_EQ(first.with("EI0006", 120), (std::vector<int>{4, 6}));
+  const Faulty later({"late:rank=5,seconds=1837,step=5"});
+  ASSERT_EQ(later.ran.exit_code, 4) << later.ran.err;
+  EXPECT_EQ(later.with("EI0002", 1836), kAllBut5);
+  for (const Faulty* run : {&start, &first, &later}) {
+    EXPECT_EQ(run->first_rank(), 5);
+    EXPECT_NE(run->diagnosis().find("Root: rank 5"), std::string::npos) << run->diagnosis();
+  }
+  const Faulty longer({"late:rank=5,seconds=1837,step=5"},
+                      {"--set", "/environment={\"HCCL_EXEC_TIMEOUT\":\"3600\"}"});
+  EXPECT_EQ(longer.ran.exit_code, 0) << longer.ran.err;
+}
+
+TEST(Faults, TrainingGoesOnWithoutTheFaultToTheBitsOfOneThatHadNone) {
+  const Faulty run({"kill:rank=3,step=5"});
+  ASSERT_EQ(run.ran.exit_code, 4) << run.ran.err;
+  const auto again = run.bench.run(kSuite);
+  ASSERT_EQ(again.exit_code, 0) << again.err;
+  const Bench clean;
+  ASSERT_EQ(clean.run(kSuite).exit_code, 0);
+  std::filesystem::path resumed;
+  for (const auto& entry : fs::directory_iterator(run.bench.suite_folder("faults")))
+    if (entry.path().filename().string().starts_with("train-") && entry.path() != run.folder)
+      resumed = entry.path();
+  const Record a = read_record(resumed).value_or(Record()),
+               b = read_record(clean.node("train-base-ascend_910b3-s1")).value_or(Record());
+  EXPECT_EQ(a.node_key, b.node_key);
+  EXPECT_TRUE(same_results(a, b)) << first_difference(a, b);
+  EXPECT_NE(read_file(resumed / "log.txt").value_or("").find("resumed at step 4"),
+            std::string::npos);
+  // What a fault ended is compared with nothing.
+  const std::string failed = run.folder.string(), whole = resumed.string();
+  EXPECT_EQ(run.bench({"compare", whole, failed}).exit_code, 3);
+  EXPECT_EQ(run.bench({"gate", whole, failed}).exit_code, 3);
+}
+
+TEST(Faults, EveryOneTwiceLeavesTheSameBytes) {
+  for (const char* fault :
+       {"kill:rank=3,step=5", "exit:rank=5,step=5", "oom:rank=1,step=3", "port:which=master",
+        "late:rank=5,seconds=1837,step=2", "mismatch:rank=2,what=count", "order:rank=1,step=2",
+        "link:ranks=6-7,state=down,from=2"}) {
+    SCOPED_TRACE(fault);
+    const Faulty a({fault}), b({fault});
+    ASSERT_EQ(a.ran.exit_code, 4) << a.ran.err;
+    const auto bytes = [](const std::filesystem::path& folder) {
+      std::map<std::string, std::string> files = {
+          {"failure.json", read_file(folder / "failure.json").value_or("")}};
+      for (const auto& entry : fs::recursive_directory_iterator(folder / "logs"))
+        if (entry.is_regular_file())
+          files[entry.path().lexically_relative(folder).string()] =
+              read_file(entry.path()).value_or("");
+      return files;
+    };
+    EXPECT_EQ(bytes(a.folder), bytes(b.folder));
+  }
+}
+
+TEST(Faults, BetweenRanksThatCallOtherThingsNameTheRank) {
+  for (const auto& [fault, rank, code] : std::vector<std::tuple<std::string, int, std::string>>{
+           {"mismatch:rank=2,what=count", 2, "EI0005"},
+           {"mismatch:rank=2,what=count,step=5", 2, "EI0002"},
+           {"order:rank=1,step=5", 1, "EI0002"},
+           {"port:which=device,rank=2", 2, "EI0019"},
+           {"port:which=host", 0, "EI0019"},
+           {"port:which=master", 0, "EADDRINUSE"},
+           {"link:ranks=6-7,state=down,from=5", 6, "EI0013"}}) {
+    SCOPED_TRACE(fault);
+    const Faulty run({fault});
+    ASSERT_EQ(run.ran.exit_code, 4) << run.ran.err;
+    EXPECT_EQ(run.first_rank(), rank);
+    bool has_code = false;
+    for (const Json& one : run.failure.at("ranks")) has_code = has_code || one.at("code") == code;
+    EXPECT_TRUE(has_code);
+    const std::string said = run.diagnosis();
+    EXPECT_NE(said.find("Root: rank " + std::to_string(rank)), std::string::npos) << said;
+  }
+}
+
+TEST(Faults, OnAGpuSpeakNccl) {
+  const Faulty run({"kill:rank=3,step=5"}, {"--set", "/devices/0/profile=h100_sxm"});
+  ASSERT_EQ(run.ran.exit_code, 4) << run.ran.err;
+  EXPECT_EQ(run.with("WATCHDOG", 600), kAllBut3);
+  EXPECT_NE(run.log("rank-0.log").find("WorkNCCL"), std::string::npos);
+  EXPECT_NE(run.diagnosis().find("Root: rank 3"), std::string::npos) << run.diagnosis();
+}
+
+TEST(Faults, ClocksAreThoseOfTheEnvironment) {
+  const auto environment = [](const std::string& name, const std::string& value) {
+    return std::vector<std::string>{"--set", "/environment={\"" + name + "\":\"" + value + "\"}"};
+  };
+  const Faulty longer({"kill:rank=3,step=5"}, environment("HCCL_EXEC_TIMEOUT", "7200"));
+  EXPECT_EQ(longer.with("EI0002", 7200), kAllBut3);
+  EXPECT_EQ(longer.failure.at("card_hours_lost"), 16.0);
+  auto on_910a = environment("HCCL_EXEC_TIMEOUT", "600");
+  on_910a.insert(on_910a.end(), {"--set", "/devices/0/profile=ascend_910a"});
+  EXPECT_EQ(Faulty({"kill:rank=3,step=5"}, on_910a).with("EI0002", 544), kAllBut3);
+  const Faulty never({"kill:rank=3,step=5"}, environment("HCCL_EXEC_TIMEOUT", "0"));
+  EXPECT_EQ(never.ran.exit_code, 4);
+  EXPECT_NE(never.ran.out.find("would never end"), std::string::npos) << never.ran.out;
+  const Faulty watched({"kill:rank=3,step=5"}, {"--set", "/process_group_timeout=600"});
+  EXPECT_EQ(watched.with("WATCHDOG", 600), kAllBut3);
+  const Bench bench;
+  auto more = environment("HCCL_CONNECT_TIMEOUT", "60");
+  more.insert(more.end(), {"--fault", "kill:rank=3,step=5"});
+  expect_sentence(bench.run(kSuite, more), 4, {"EI0001", "[120, 7200]"});
+}
+
+TEST(Faults, SuiteThatExpectsThemEndsWell) {
+  const std::string fault = "/faults=[\"kill:rank=3,step=5\"]";
+  const Bench bench;
+  const auto good =
+      bench.run(kSuite, {"--set", fault, "--set",
+                         "/expect={\"failure\":\"EI0002\",\"first_rank\":3,\"after_s\":1836}"});
+  EXPECT_EQ(good.exit_code, 0) << good.err;
+  EXPECT_NE(good.out.find("ended as expected"), std::string::npos) << good.out;
+  const auto bad = bench.run(kSuite, {"--set", fault, "--set", "/expect={\"failure\":\"EI0006\"}"});
+  EXPECT_EQ(bad.exit_code, 1) << bad.err;
+  EXPECT_NE(bad.out.find("expected EI0006, which no rank reports"), std::string::npos) << bad.out;
+}
+
+TEST(Faults, OfTheSuiteOfFailuresAllEndAsTheyMust) {
+  const Bench bench;
+  const auto ran = bench.run("suites/failures.json");
+  EXPECT_EQ(ran.exit_code, 0) << ran.out;
+  EXPECT_EQ(ran.out.find("NOT as expected"), std::string::npos) << ran.out;
+}
+
+TEST(Faults, ThatStopNothingShowInClocksAndWeights) {
+  const auto record = [](const Bench& bench) {
+    return read_record(bench.node("train-base-ascend_910b3-s1")).value_or(Record());
+  };
+  const auto step_ns = [](const Record& one) {
+    return find_metric(one, "step_time_ns")->value.value_or(0);
+  };
+  const Bench clean;
+  ASSERT_EQ(clean.run(kSuite).exit_code, 0);
+  const Record whole = record(clean);
+  const Faulty slow({"slow:rank=3,factor=1.5"}), link({"link:ranks=6-7,state=slow,factor=4"}),
+      flip({"flip:rank=6,step=4,tensor=lm_head.weight,bit=30"});
+  for (const Faulty* run : {&slow, &link, &flip}) {
+    ASSERT_EQ(run->ran.exit_code, 0) << run->ran.err;
+    EXPECT_NE(run->ran.err.find("fault "), std::string::npos);
+    EXPECT_NE(record(run->bench).node_key, whole.node_key);
+  }
+  EXPECT_GT(step_ns(record(slow.bench)), 1.1 * step_ns(whole));
+  EXPECT_EQ(record(slow.bench).subject.at("weights"), whole.subject.at("weights"));
+  // The host of this model is slower than its links; that of a profile whose ops cost 1 ns is not.
+  const auto on_tiny = [&](std::vector<std::string> faults) {
+    const Faulty run(std::move(faults), {"--set", "/devices/0/profile=tiny"});
+    return find_metric(read_record(run.bench.node("train-base-tiny-s1")).value_or(Record()),
+                       "step_time_ns")
+        ->value.value_or(0);
+  };
+  EXPECT_GT(on_tiny({"link:ranks=6-7,state=slow,factor=4"}), on_tiny({}));
+  EXPECT_EQ(record(link.bench).subject.at("weights"), whole.subject.at("weights"));
+  EXPECT_NE(record(flip.bench).subject.at("weights"), whole.subject.at("weights"));
+  EXPECT_EQ(find_metric(record(flip.bench), "replica_mismatch_step")->value, 5);
+}
+
+TEST(Faults, ThatNobodyWouldMeetAreRefusedBeforeAnyWork) {
+  const Bench bench;
+  const auto refused = [&](const std::string& fault, const std::vector<std::string>& parts) {
+    expect_sentence(bench.run(kSuite, {"--fault", fault}), 64, parts);
+  };
+  refused("kill:rank=8,step=5", {"there is no rank 8"});
+  refused("kill:rank=3,step=8", {"there is no step 8"});
+  refused("flip:rank=3,step=5,tensor=lm_hed.weight,bit=3", {"did you mean \"lm_head.weight\""});
+  refused("nan:rank=3,step=5", {"not played yet"});
+  refused("kil:rank=3,step=5", {"did you mean \"kill\""});
+  expect_sentence(
+      bench.run(kSuite, {"--fault", "kill:rank=0,step=0", "--set", "/devices=[\"ascend_910b3\"]"}),
+      64, {"would change nothing", "mesh"});
+}
+
+}  // namespace
+}  // namespace nb::test
