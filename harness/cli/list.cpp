@@ -14,7 +14,7 @@
 #include "harness/cli/common.hpp"
 #include "harness/cli/list_runs.hpp"
 #include "harness/cli/verb.hpp"
-#include "harness/faults/faults.hpp"
+#include "harness/faults/fault_kinds.hpp"
 #include "harness/suite/load.hpp"
 #include "harness/suite/microbenchmarks.hpp"
 #include "harness/suite/mixture.hpp"

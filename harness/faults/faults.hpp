@@ -1,6 +1,6 @@
-// What can be broken on purpose, to see that the gate notices, or what ranks do then. One table
-// (faults.cpp); a suite names faults as "<kind>:<target>". Parsed and checked before any work
-// starts; a fault belongs to a node's settings and so to its key.
+// What of an evaluation can be broken on purpose, to see that the gate notices. A suite names
+// faults as "<kind>:<target>" (fault_kinds.hpp). Parsed and checked before any work starts; a fault
+// belongs to a node's settings and so to its key.
 #pragma once
 
 #include <functional>
@@ -12,42 +12,11 @@
 #include "evals/base/scorer_fault.hpp"
 #include "evals/base/task.hpp"
 #include "harness/base/result.hpp"
+#include "harness/faults/fault_kinds.hpp"
 
 namespace nb {
 
 // kSecondBest is of an evaluation; all others are of ranks that train together (rank_fault.hpp).
-enum class FaultKind {
-  kSecondBest,
-  kKill,
-  kExit,
-  kException,
-  kOom,
-  kLate,
-  kPort,
-  kMismatch,
-  kOrder,
-  kNan,
-  kLink,
-  kSlow,
-  kFlip,
-  kEcc
-};
-
-struct FaultInfo {
-  FaultKind kind;
-  std::string_view name;    // "second_best"
-  std::string_view target;  // what stands after the colon: "task", "rank=R,step=N"
-  std::string_view doc;
-  constexpr bool is_of_ranks() const { return kind != FaultKind::kSecondBest; }
-};
-std::span<const FaultInfo> all_faults();
-const FaultInfo& info(FaultKind kind);
-std::string form(const FaultInfo& fault);  // "second_best:<task>", "ecc:rank=R,step=N"
-
-// The row that `text` ("kill:rank=3,step=20") begins with. Error: unknown kind, with the nearest
-// one and the list.
-Result<const FaultInfo*> kind_of_fault(std::string_view text, const std::string& where);
-
 struct Fault {
   FaultKind kind = FaultKind::kSecondBest;
   std::string target;  // task id

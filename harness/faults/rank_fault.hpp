@@ -11,7 +11,7 @@
 
 #include "harness/base/fields.hpp"
 #include "harness/base/result.hpp"
-#include "harness/faults/faults.hpp"
+#include "harness/faults/fault_kinds.hpp"
 
 namespace nb {
 

@@ -268,6 +268,12 @@ class Builder {
     std::vector<std::string> keys;
     for (const std::size_t parent : parents) keys.push_back(plan_.nodes[parent].key);
     node.key = node_key(node.work, keys, device_content);
+    if (const auto* train = std::get_if<TrainWork>(&node.work);
+        train != nullptr && !train->device.planted.empty()) {
+      TrainWork sound = *train;
+      sound.device.planted = {};
+      node.key_without_faults = node_key(sound, keys, device_content);
+    }
     // What arms share is there already: texts, tokenizer, conversations.
     if (device_of(node.work) == nullptr)
       for (std::size_t i = 0; i < plan_.nodes.size(); ++i)

@@ -16,7 +16,8 @@ struct Node {
   std::string label;  // what it is, free of device and seed: "base", "base.core", "d20-c8-b8"
   std::string name;   // "train-base-ascend_910b3-s1"; unique in the plan
   std::string key;    // 64 hex digits; decides reuse
-  std::vector<std::size_t> parents;  // places in Plan::nodes, each smaller than this node's
+  std::string key_without_faults = {};  // of a training whose ranks meet planted faults; else empty
+  std::vector<std::size_t> parents;     // places in Plan::nodes, each smaller than this node's
   NodeKind kind() const { return static_cast<NodeKind>(work.index()); }
 };
 

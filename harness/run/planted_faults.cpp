@@ -7,16 +7,15 @@
 #include "harness/base/fs.hpp"
 #include "harness/faults/failure.hpp"
 #include "harness/run/node_lock.hpp"
-#include "harness/suite/device_entry.hpp"
 #include "model/train/checkpoint.hpp"
 #include "model/train/settings.hpp"
 #include "results/store/store.hpp"
 
 namespace nb {
 
-PlantedFaults::PlantedFaults(const TrainWork& work, const StageContext& context, std::int64_t steps,
+PlantedFaults::PlantedFaults(const StageContext& context, std::int64_t steps,
                              std::unique_ptr<Injector> injector)
-    : work_(work), context_(context), steps_(steps), injector_(std::move(injector)) {}
+    : context_(context), steps_(steps), injector_(std::move(injector)) {}
 
 Result<std::unique_ptr<PlantedFaults>> PlantedFaults::create(const TrainWork& work,
                                                              const StageContext& context,
@@ -32,8 +31,8 @@ Result<std::unique_ptr<PlantedFaults>> PlantedFaults::create(const TrainWork& wo
   std::error_code error;
   for (const char* file : {kFailureFile, kFailureText}) fs::remove(context.folder / file, error);
   fs::remove_all(context.folder / kFaultLogs, error);
-  return std::unique_ptr<PlantedFaults>(new PlantedFaults(
-      work, context, planned_iterations(*work.base, config), std::move(injector)));
+  return std::unique_ptr<PlantedFaults>(
+      new PlantedFaults(context, planned_iterations(*work.base, config), std::move(injector)));
 }
 
 Result<void> PlantedFaults::watch(const std::function<Result<void>()>& train) {
@@ -71,15 +70,9 @@ Result<void> PlantedFaults::end(FailureStory story, double host_s) {
 
 // The same training without faults has another key, and so another folder.
 Result<void> PlantedFaults::hand_over() const {
-  TrainWork work = work_;
-  work.device.planted = {};
-  NB_TRY(const ResolvedDevice resolved, resolve_device(work.device, "device"));
-  std::vector<std::string> parents;
-  for (const ParentRun& parent : context_.parents) parents.push_back(parent.record.node_key);
-  const std::string key = node_key(work, parents, resolved.content);
   const fs::path suite = context_.folder.parent_path();
-  const fs::path folder =
-      node_folder(suite.parent_path(), suite.filename().string(), context_.node.name, key);
+  const fs::path folder = node_folder(suite.parent_path(), suite.filename().string(),
+                                      context_.node.name, context_.node.key_without_faults);
   NB_TRY(const FileLock lock, try_lock_node(folder));
   if (!lock.held() || has_record(folder)) return {};
   for (const NumberedCheckpoint& checkpoint : list_checkpoints(context_.folder)) {

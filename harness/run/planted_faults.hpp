@@ -23,12 +23,11 @@ class PlantedFaults {
   Result<void> watch(const std::function<Result<void>()>& train);
 
  private:
-  PlantedFaults(const TrainWork& work, const StageContext& context, std::int64_t steps,
+  PlantedFaults(const StageContext& context, std::int64_t steps,
                 std::unique_ptr<Injector> injector);
   Result<void> end(FailureStory story, double host_s);
   Result<void> hand_over() const;
 
-  const TrainWork& work_;
   const StageContext& context_;
   const std::int64_t steps_;
   std::unique_ptr<Injector> injector_;
