@@ -7,6 +7,8 @@
 #include <limits>
 #include <set>
 
+#include "harness/profiler/add_time.hpp"
+
 namespace nb::profiler {
 namespace {
 
@@ -100,12 +102,6 @@ void measure_kernels(const Profile&, RankFigures& figures) {
   parts.overlapped_ns = communication.total_ns() - parts.not_overlapped_ns;
   parts.copies_ns = busy.total_ns() - busy_both.total_ns();
   figures.from_kernels = parts;
-}
-
-// Times of a damaged file: a sum stays where two of them still add up to an int64.
-void add_time(std::int64_t& sum, std::int64_t ns) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 61;  // ns: 73 years
-  sum = std::clamp(std::clamp(sum, -kMost, kMost) + std::clamp(ns, -kMost, kMost), -kMost, kMost);
 }
 
 void measure_collectives(RankFigures& figures, const std::set<std::string>& chosen) {

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <tuple>
 
+#include "harness/profiler/add_time.hpp"
 #include "harness/profiler/byte_stream.hpp"
 #include "harness/profiler/read_ascend.hpp"
 #include "harness/profiler/read_trace.hpp"
@@ -263,6 +265,18 @@ void add_whole_step(const Texts& texts, Rank& rank) {
   rank.whole = whole;
 }
 
+// Whatever is summed up of them later is within an int64 then.
+Result<void> check_durations(const Rank& rank) {
+  std::int64_t sum_ns = 0;
+  for (const Kernel& kernel : rank.kernels)
+    add_time(sum_ns, std::abs(std::max(kernel.duration_ns, -kMostTime)));
+  if (sum_ns < kMostTime) return {};
+  return bad_input(
+      fmt::format("{}: its kernels last more than 73 years in all; is a start in the column of "
+                  "durations?",
+                  rank.source));
+}
+
 Result<Profile> finished(Profile profile) {
   std::ranges::stable_sort(profile.ranks, {}, &Rank::rank);
   for (std::size_t i = 1; i < profile.ranks.size(); ++i)
@@ -271,6 +285,7 @@ Result<Profile> finished(Profile profile) {
           "{}: rank {} is there twice: in {} and in {}; give one profile of it", profile.source,
           profile.ranks[i].rank, profile.ranks[i - 1].source, profile.ranks[i].source));
   for (Rank& rank : profile.ranks) {
+    NB_TRY_VOID(check_durations(rank));
     // Nearly all files are sorted; a stable sort would need the memory twice.
     if (!std::ranges::is_sorted(rank.kernels, {}, &Kernel::start_ns))
       std::ranges::sort(rank.kernels, [](const Kernel& a, const Kernel& b) {

@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 
+#include "harness/profiler/add_time.hpp"
 #include "harness/profiler/csv_rows.hpp"
 #include "harness/profiler/time_text.hpp"
 
@@ -105,7 +106,8 @@ Result<void> read_op_statistic(std::istream& bytes, const std::string& where, Pr
                                Rank& rank) {
   NB_TRY(const CsvRead read,
          read_csv_rows(bytes, where, {"OP Type", "Total Time(us)"}, [&](const CsvRow& row) {
-           rank.op_statistic_ns[std::string(row["OP Type"])] += time_or_0(row["Total Time(us)"]);
+           add_time(rank.op_statistic_ns[std::string(row["OP Type"])],
+                    time_or_0(row["Total Time(us)"]));
          }));
   note_ragged(profile, where, read);
   return {};
@@ -161,7 +163,7 @@ Result<void> read_api_statistic(std::istream& bytes, const std::string& where, P
   NB_TRY(const CsvRead read,
          read_csv_rows(bytes, where, {"API Name", "Time(us)", "Count"}, [&](const CsvRow& row) {
            HostCall& call = rank.apis[std::string(row["API Name"])];
-           call.total_ns += time_or_0(row["Time(us)"]);
+           add_time(call.total_ns, time_or_0(row["Time(us)"]));
            call.count += whole_of(row["Count"]);
            call.longest_ns = std::max(call.longest_ns, time_or_0(row.any({"Max(us)", "Max"})));
          }));
@@ -175,7 +177,7 @@ Result<void> read_operator_details(std::istream& bytes, const std::string& where
          read_csv_rows(bytes, where, {"Name", "Host Self Duration(us)"}, [&](const CsvRow& row) {
            HostCall& call = rank.operators[std::string(row["Name"])];
            const std::int64_t time = time_or_0(row["Host Self Duration(us)"]);
-           call.total_ns += time;
+           add_time(call.total_ns, time);
            call.longest_ns = std::max(call.longest_ns, time);
            ++call.count;
          }));

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
+#include "harness/profiler/add_time.hpp"
 #include "harness/profiler/time_text.hpp"
 #include "harness/profiler/work.hpp"
 
@@ -311,7 +312,7 @@ void Handler::take_event() {
 
 void Handler::count_call(std::map<std::string, HostCall>& calls) {
   HostCall& call = calls[event_.name];
-  call.total_ns += *event_.duration_ns;
+  add_time(call.total_ns, *event_.duration_ns);
   call.longest_ns = std::max(call.longest_ns, *event_.duration_ns);
   ++call.count;
 }

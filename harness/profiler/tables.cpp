@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "harness/base/table.hpp"
+#include "harness/profiler/add_time.hpp"
 #include "harness/profiler/time_text.hpp"
 
 namespace nb::profiler {
@@ -223,7 +224,7 @@ Table types_table(const Profile& profile, std::span<const RankFigures> all) {
     std::int64_t listed_ns = 0;
     for (const auto& [type, sum] : order) {
       const auto found = listed.find(type);
-      if (found != listed.end()) listed_ns += found->second;
+      if (found != listed.end()) add_time(listed_ns, found->second);
       table.rows.push_back({one.rank->rank, type, std::string(name(sum.op_class)), sum.count,
                             sum.total_ns, share(sum.total_ns, one.compute_sum_ns),
                             found != listed.end() ? Cell(found->second) : Cell()});

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "harness/base/check.hpp"
+#include "harness/profiler/add_time.hpp"
 #include "harness/profiler/tables.hpp"
 
 namespace nb::profiler {
@@ -220,8 +221,8 @@ void judge_links(const Scene& scene) {
 void judge_api(const Scene& scene) {
   std::int64_t all = 0, waiting = 0;
   for (const auto& [name, call] : scene.one.rank->apis) {
-    all += call.total_ns;
-    if (name.find("SynchronizeStream") != name.npos) waiting += call.total_ns;
+    add_time(all, call.total_ns);
+    if (name.find("SynchronizeStream") != name.npos) add_time(waiting, call.total_ns);
   }
   if (share(waiting, all) > threshold("synchronize", "share"))
     scene.add("synchronize", VerdictState::kWarn,
@@ -300,7 +301,7 @@ void judge_ranks(const Profile& profile, std::span<const RankFigures> all,
       if (use.link == "LOCAL") continue;
       Pair& pair = kinds[use.link][{use.from, use.to}];
       pair.megabytes += use.megabytes;
-      pair.time_ns += use.time_ns;
+      add_time(pair.time_ns, use.time_ns);
     }
   for (const auto& [kind, pairs] : kinds) {
     std::vector<double> rates;

@@ -98,6 +98,18 @@ TEST(Profile, ARaggedRowCostsItselfAndALineSaysSo) {
       << result.out;
 }
 
+// Seven starts in the column of durations once added up beyond an int64.
+TEST(Profile, DurationsThatNoKernelHasAreOneSentence) {
+  const Bench bench;
+  const fs::path folder = bench.results() / "p";
+  std::string rows;
+  for (int i = 0; i < 7; ++i)
+    rows += "7,a,MatMulV2,AI_CORE,1736408883704600.125\t,1736408883704600.125,0,24,,,\n";
+  write_small(folder, rows);
+  expect_sentence(bench({"profile", folder.string()}), 4,
+                  {"last more than 73 years", "column of durations"});
+}
+
 TEST(Profile, WhatCannotBeReadIsOneSentence) {
   const Bench bench;
   const fs::path file = bench.results() / "broken";
