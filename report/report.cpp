@@ -140,7 +140,7 @@ std::vector<Comparison> device_comparisons(
     if (!stored.record.device.empty() && !is_inner_arm(stored.record))
       names.insert(stored.record.device);
   std::vector<std::string> devices(names.begin(), names.end());
-  if (is_baseline) std::ranges::stable_partition(devices, is_baseline);
+  if (is_baseline) std::stable_partition(devices.begin(), devices.end(), is_baseline);
   std::vector<Comparison> comparisons;
   for (std::size_t a = 0; a < devices.size(); ++a)
     for (std::size_t b = a + 1; b < devices.size(); ++b) {
