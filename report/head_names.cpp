@@ -42,7 +42,7 @@ std::string day_of(const Record& record) {
   if (time.empty()) time = member_text(imported_of(record), "date");
   const auto is_digit = [&](std::size_t i) { return time[i] >= '0' && time[i] <= '9'; };
   if (time.size() < 10 || time[4] != '-' || time[7] != '-') return {};
-  for (const std::size_t i : {0, 1, 2, 3, 5, 6, 8, 9})
+  for (const std::size_t i : {0U, 1U, 2U, 3U, 5U, 6U, 8U, 9U})
     if (!is_digit(i)) return {};
   const std::string day = time.substr(0, 10);
   const int month = std::stoi(day.substr(5, 2));
