@@ -277,7 +277,9 @@ Result<void> check_durations(const Rank& rank) {
                   rank.source));
 }
 
-Result<Profile> finished(Profile profile) {
+}  // namespace
+
+Result<Profile> finished_profile(Profile profile) {
   std::ranges::stable_sort(profile.ranks, {}, &Rank::rank);
   for (std::size_t i = 1; i < profile.ranks.size(); ++i)
     if (profile.ranks[i].rank == profile.ranks[i - 1].rank)
@@ -297,6 +299,8 @@ Result<Profile> finished(Profile profile) {
   return profile;
 }
 
+namespace {
+
 Result<Profile> opened(const fs::path& path) {
   Profile profile;
   profile.source = path.string();
@@ -308,13 +312,13 @@ Result<Profile> opened(const fs::path& path) {
       profile.kind = Kind::kCluster;
       Rank unused;
       NB_TRY_VOID(read_one(path, kind, profile, unused));
-      return finished(std::move(profile));
+      return finished_profile(std::move(profile));
     }
     Rank rank;
     rank.source = path.string();
     NB_TRY_VOID(read_one(path, kind, profile, rank));
     profile.ranks.push_back(std::move(rank));
-    return finished(std::move(profile));
+    return finished_profile(std::move(profile));
   }
   Found found;
   find_below(path, 0, found);
@@ -344,7 +348,7 @@ Result<Profile> opened(const fs::path& path) {
         "{}: no profile below it: neither ASCEND_PROFILER_OUTPUT, nor mindstudio_profiler_output, "
         "nor cluster_step_trace_time.csv, nor a trace (.json, .json.gz)",
         path.string()));
-  return finished(std::move(profile));
+  return finished_profile(std::move(profile));
 }
 
 }  // namespace

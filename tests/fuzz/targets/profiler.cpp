@@ -5,6 +5,7 @@
 
 #include "harness/profiler/analysis.hpp"
 #include "harness/profiler/fit.hpp"
+#include "harness/profiler/open_profile.hpp"
 #include "harness/profiler/read_ascend.hpp"
 #include "harness/profiler/read_trace.hpp"
 #include "harness/profiler/waterfall.hpp"
@@ -96,8 +97,8 @@ const char* const kOwn =
 
 // Everything that is made of what was read.
 Result<void> analyse_all(Profile profile, Rank rank) {
-  std::ranges::stable_sort(rank.kernels, {}, &profiler::Kernel::start_ns);
   profile.ranks.push_back(std::move(rank));
+  NB_TRY(profile, finished_profile(std::move(profile)));
   static const DeviceProfile device = *load_profile("ascend_910b3");
   AnalysisOptions options;
   options.device = &device;
