@@ -46,7 +46,9 @@ std::string day_of(const Record& record) {
     if (!is_digit(i)) return {};
   const std::string day = time.substr(0, 10);
   const int month = std::stoi(day.substr(5, 2));
-  return month < 1 || month > 12 ? std::string() : day;
+  // Files without a clock write 1970.
+  const bool is_a_day = month >= 1 && month <= 12 && day >= "2015";
+  return is_a_day ? day : std::string();
 }
 
 std::string day_text(const Words& say, const std::string& day) {

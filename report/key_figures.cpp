@@ -63,6 +63,7 @@ KeyFigures key_figures(const Words& say, const Comparison& c, const HeadNames& n
   if (const Cost* memory = cost_of(c, metric::kPeakMemory))
     figures.figures.push_back(
         {times(memory->ratio()), say("figure_memory", names.a, memory->place)});
+  if (c.scores.empty()) return figures;  // answers that may not be judged are not counted either
   add_quality(figures, say, c, names);
   add_answers(figures, say, c);
   return figures;

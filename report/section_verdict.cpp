@@ -134,9 +134,8 @@ Columns causes_of(const Words& say, const Comparison& c) {
   for (const Confounder& one : c.confounders)
     differs.push_back(
         fmt::format("{}: {} → {}", in_words(one.field), unquoted(one.a), unquoted(one.b)));
-  if (differs.empty())
-    differs.push_back(
-        say(c.unknown.empty() ? Phrase("differs_nothing") : Phrase("differs_unknown")));
+  for (const Sentence& one : c.unknown) differs.push_back(say("differs_unknown", say(one)));
+  if (differs.empty()) differs.push_back(say("differs_nothing"));
   std::int64_t items = 0;
   bool imported = false, fixed = !c.pairs.empty();
   for (const RecordPair& pair : c.pairs) {
@@ -174,7 +173,7 @@ Banner gate_banner(const ReportContext& context) {
   Banner banner{say(first_line_of(gate)), tone_of_night(gate.night)};
   for (std::size_t i = 1; i < gate.findings.size(); ++i)
     banner.more.push_back(say(gate.findings[i]));
-  if (std::ranges::any_of(c.pairs, &RecordPair::imported)) {
+  if (gate.night != Verdict::kIncomparable && std::ranges::any_of(c.pairs, &RecordPair::imported)) {
     banner.more.insert(banner.more.begin(), banner.text);
     banner.text = comparison_headline(say, c, context.flips, false);
   }

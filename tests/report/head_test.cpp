@@ -69,6 +69,25 @@ TEST(ReportHead, WhatNoFileSaysIsNotSaid) {
             "A by x, B by y · A, the baseline: gpu_results · B, the candidate: npu_results");
 }
 
+// Of answers that may not be judged none is counted, and 1970 is no day.
+TEST(ReportHead, WhatIsIncomparableHasNoFigures) {
+  FakeRun gpu("gpu"), npu("npu");
+  for (FakeRun* run : {&gpu, &npu})
+    run->add_evaluation("", 1, "", {{"gsm8k", 40, even}}, [&](Record& record) {
+      record.settings = Json{{"imported", said("cuda", "bf16", "1970-01-01")}};
+      record.environment = Json::object();
+      record.subject = {{"model", "m"}};
+      record.trained_on.clear();
+      record.comparability["gsm8k/shots"] = run == &gpu ? "5" : "0";
+    });
+  const RunRecords a = gpu.read(), b = npu.read();
+  const ReportInput input{"x", &b, {compare_runs(a, b)}, {}, {}};
+  ASSERT_FALSE(input.comparisons.front().why_incomparable().empty());
+  const HeadNames names = head_names(Words(), input);
+  EXPECT_TRUE(names.subtitle.starts_with("lm-evaluation-harness")) << names.subtitle;
+  EXPECT_TRUE(key_figures(Words(), input.comparisons.front(), names).figures.empty());
+}
+
 TEST(ReportHead, TheGpuIsTheBaselineOfARunsDevices) {
   FakeRun run;
   run.add_training("ascend_910b3", 1, 1.884, 1e-4);
