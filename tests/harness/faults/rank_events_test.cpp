@@ -52,6 +52,9 @@ TEST(RankEvents, KilledWithoutALauncher) {
   EXPECT_EQ(ranks_with(out, "EI0002", 1836), all_but(3));
   EXPECT_EQ(out.ranks[3].exitcode, -9);
   EXPECT_EQ(out.ends_s, 1836);
+  for (const RankEvent& event : out.events)
+    EXPECT_EQ(event.text.find("rank:[3] in 1836 s") != std::string::npos, event.code == "EI0002")
+        << event.code << " " << event.text;
   EXPECT_EQ(seen_text(out), "EI0002 on 7 ranks, nothing on rank 3");
 }
 
