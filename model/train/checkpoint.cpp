@@ -3,6 +3,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -31,13 +34,18 @@ std::vector<std::int64_t> sizes_of(const Tensor& tensor) {
   return sizes;
 }
 
-// Step and columns of every row; an absent value is NaN, which no present one can be.
+// Step and columns of every row. An absent value is the quiet NaN without payload; one that is
+// there and NaN has a payload, and is read back without.
+constexpr double kAbsent = std::numeric_limits<double>::quiet_NaN();
+constexpr auto kAbsentBits = std::bit_cast<std::uint64_t>(kAbsent);
+constexpr auto kNan = std::bit_cast<double>(kAbsentBits | 1U);
+
 std::vector<double> pack(const std::vector<StepRow>& rows, TrainingStage stage) {
   std::vector<double> packed;
   for (const StepRow& row : rows) {
     packed.push_back(static_cast<double>(row.step));
     for (const auto& value : step_values(row, stage)) {
-      packed.push_back(value.value_or(std::numeric_limits<double>::quiet_NaN()));
+      packed.push_back(!value ? kAbsent : std::isnan(*value) ? kNan : *value);
     }
   }
   return packed;
@@ -55,11 +63,32 @@ Result<std::vector<StepRow>> unpack(const std::vector<double>& packed, TrainingS
     const double* cell = &packed[i * width];
     rows[i].step = static_cast<std::int64_t>(*cell++);
     for (std::optional<double>* value : step_members(rows[i], stage)) {
-      if (*cell == *cell) *value = *cell;
+      if (std::bit_cast<std::uint64_t>(*cell) != kAbsentBits)
+        *value = std::isnan(*cell) ? std::numeric_limits<double>::quiet_NaN() : *cell;
       ++cell;
     }
   }
   return rows;
+}
+
+// JSON has no number for what is not finite: "nan", "inf", "-inf".
+constexpr std::pair<const char*, double> kNotFinite[] = {
+    {"nan", std::numeric_limits<double>::quiet_NaN()},
+    {"inf", std::numeric_limits<double>::infinity()},
+    {"-inf", -std::numeric_limits<double>::infinity()}};
+
+Json loss_json(double loss) {
+  for (const auto& [text, value] : kNotFinite)
+    if (loss == value || (std::isnan(loss) && std::isnan(value))) return text;
+  return loss;
+}
+
+Result<double> loss_of(const Json& json, const std::string& where) {
+  if (json.is_number()) return json.get<double>();
+  for (const auto& [text, value] : kNotFinite)
+    if (json == text) return value;
+  return bad_input(fmt::format("{}/loss_average: {} is no number, nan, inf or -inf", where,
+                               json.dump(-1, ' ', false, Json::error_handler_t::replace)));
 }
 
 Json samples_json(const std::vector<SampleText>& samples) {
@@ -97,7 +126,7 @@ Result<void> save_checkpoint(const std::filesystem::path& path, const Decoder& d
              rows);
   Json state = {{"step", progress.step},
                 {"is_finished", progress.is_finished},
-                {"loss_average", progress.loss_average},
+                {"loss_average", loss_json(progress.loss_average)},
                 {"train_time_ns", progress.train_time_ns},
                 {"samples", samples_json(progress.samples)}};
   if (progress.apart_since) state["apart_since"] = *progress.apart_since;
@@ -151,10 +180,11 @@ Result<LoadedRun> load_checkpoint(const SafetensorsFile& file, Decoder& decoder,
   run.progress.stage = stage;
   NB_TRY(const std::vector<double> rows, file.read_doubles(kRowsName));
   NB_TRY(run.progress.rows, unpack(rows, stage, file.path()));
+  const std::string where = file.path() + ": /__metadata__/progress";
   try {
     run.progress.step = state.at("step").get<std::int64_t>();
     run.progress.is_finished = state.at("is_finished").get<bool>();
-    run.progress.loss_average = state.at("loss_average").get<double>();
+    NB_TRY(run.progress.loss_average, loss_of(state.at("loss_average"), where));
     run.progress.train_time_ns = state.at("train_time_ns").get<std::int64_t>();
     if (state.contains("apart_since"))
       run.progress.apart_since = state.at("apart_since").get<std::int64_t>();
@@ -165,7 +195,7 @@ Result<LoadedRun> load_checkpoint(const SafetensorsFile& file, Decoder& decoder,
                                       sample.at("text").get<std::string>()});
     }
   } catch (const Json::exception& failure) {
-    return bad_input(fmt::format("{}: /__metadata__/progress: {}", file.path(), failure.what()));
+    return bad_input(fmt::format("{}: {}", where, failure.what()));
   }
   if (run.progress.step > 0) NB_TRY_VOID(load_optimizers(file, optimizers));
   NB_TRY(Json loader, metadata_json(file, "loader"));

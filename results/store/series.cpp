@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <string_view>
@@ -20,6 +22,17 @@ std::string header_line(const std::vector<std::string>& columns) {
   std::vector<std::string> cells = {"step"};
   cells.insert(cells.end(), columns.begin(), columns.end());
   return csv_line(cells) + "\n";
+}
+
+constexpr std::array<std::string_view, 3> kNotFinite = {"nan", "inf", "-inf"};
+
+bool is_not_finite(std::string_view cell) {
+  return std::ranges::find(kNotFinite, cell) != kNotFinite.end();
+}
+
+std::string cell_text(double value) {
+  if (std::isfinite(value)) return number_text(value);
+  return std::string(kNotFinite[std::isnan(value) ? 0 : value > 0 ? 1 : 2]);
 }
 
 template <class Number>
@@ -75,10 +88,7 @@ Result<void> SeriesWriter::append(std::int64_t step,
            columns_.size());
   std::vector<std::string> cells = {fmt::format("{}", step)};
   for (std::size_t i = 0; i < values.size(); ++i) {
-    if (values[i] && !std::isfinite(*values[i]))
-      return run_error(
-          fmt::format("{}: {} of step {} is not finite", path_.string(), columns_[i], step));
-    cells.push_back(values[i] ? number_text(*values[i]) : std::string());
+    cells.push_back(values[i] ? cell_text(*values[i]) : std::string());
   }
   pending_ += csv_line(cells) + "\n";
   last_step_ = step;
@@ -117,9 +127,10 @@ Result<Series> read_series(const fs::path& path) {
     for (std::size_t i = 0; i < series.columns.size(); ++i) {
       const std::string& cell = table.rows[row][i + 1];
       double value = 0;
-      if (!cell.empty() && (!parse_number(cell, value) || !std::isfinite(value)))
+      const bool is_there = !cell.empty() && !is_not_finite(cell);
+      if (is_there && (!parse_number(cell, value) || !std::isfinite(value)))
         return bad(series.columns[i]);
-      series.values[i].push_back(cell.empty() ? std::nullopt : std::optional(value));
+      series.values[i].push_back(is_there ? std::optional(value) : std::nullopt);
     }
   }
   return series;

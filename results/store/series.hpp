@@ -20,7 +20,7 @@ class SeriesWriter {
   static Result<SeriesWriter> open(const std::filesystem::path& path,
                                    const std::vector<std::string>& columns,
                                    std::int64_t first_step);
-  // Steps rise strictly (NB_CHECK). nullopt: empty cell. NaN or infinity is an error.
+  // Steps rise strictly (NB_CHECK). nullopt: empty cell. What is not finite: nan, inf, -inf.
   Result<void> append(std::int64_t step, const std::vector<std::optional<double>>& values);
   Result<void>
   flush();  // rows reach the file here, and every 64 rows; call it at each checkpoint and end
@@ -41,6 +41,7 @@ struct Series {
   // Index of a column, or empty.
   std::optional<std::size_t> column(const std::string& name) const;
 };
+// What is not finite is no point of a curve: as an empty cell.
 Result<Series> read_series(const std::filesystem::path& path);
 
 }  // namespace nb

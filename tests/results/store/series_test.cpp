@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <optional>
 
 #include "harness/base/fs.hpp"
 #include "tests/support/temp_dir.hpp"
@@ -67,13 +68,23 @@ TEST(Series, BadFilesAreNamedWithTheirLine) {
   EXPECT_NE(read_series(path).error().message.find(":2: loss is not a number"), std::string::npos);
 }
 
-TEST(Series, RefusesNan) {
+TEST(Series, WhatIsNotFiniteIsWrittenAndIsNoPointOfACurve) {
   const test::TempDir dir;
   auto writer = SeriesWriter::open(dir / "steps.csv", {"loss"}, 0);
   ASSERT_TRUE(writer);
-  const auto result = writer->append(0, {std::numeric_limits<double>::quiet_NaN()});
-  ASSERT_FALSE(result);
-  EXPECT_NE(result.error().message.find("loss of step 0 is not finite"), std::string::npos);
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  ASSERT_TRUE(writer->append(0, {2.5}));
+  ASSERT_TRUE(writer->append(1, {std::numeric_limits<double>::quiet_NaN()}));
+  ASSERT_TRUE(writer->append(2, {-std::numeric_limits<double>::quiet_NaN()}));
+  ASSERT_TRUE(writer->append(3, {kInf}));
+  ASSERT_TRUE(writer->append(4, {-kInf}));
+  ASSERT_TRUE(writer->flush());
+  EXPECT_EQ(*read_file(dir / "steps.csv"), "step,loss\n0,2.5\n1,nan\n2,nan\n3,inf\n4,-inf\n");
+  const auto series = read_series(dir / "steps.csv");
+  ASSERT_TRUE(series);
+  EXPECT_EQ(series->steps.size(), 5U);
+  EXPECT_EQ(series->values[0][0], 2.5);
+  for (std::size_t row = 1; row < 5; ++row) EXPECT_EQ(series->values[0][row], std::nullopt);
 }
 
 }  // namespace
