@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "harness/base/fs.hpp"
 #include "harness/base/say.hpp"
 #include "harness/cli/common.hpp"
+#include "harness/faults/tensor_digests.hpp"
 #include "harness/run/replay_tensors.hpp"
 
 namespace nb::cli {
@@ -38,6 +40,23 @@ Result<std::vector<TensorComparison>> compare_with_model(const std::string& a,
   return std::vector<TensorComparison>{std::move(comparison)};
 }
 
+// Trainings of several ranks: their digests, paired by stage and order.
+Result<std::vector<DigestComparison>> compare_ranks(const std::string& a, const std::string& b) {
+  std::vector<DigestComparison> comparisons;
+  NB_TRY(const auto files_a, digest_files(a));
+  NB_TRY(auto files_b, digest_files(b));
+  for (const auto& [stage, file] : files_a) {
+    const auto other = std::ranges::find_if(files_b, [&, &of = stage](const auto& one) {
+      return of.empty() || one.first.empty() || one.first == of;
+    });
+    if (other == files_b.end()) continue;
+    NB_TRY(DigestComparison comparison, compare_digests(file, other->second));
+    comparisons.push_back(std::move(comparison));
+    files_b.erase(other);
+  }
+  return comparisons;
+}
+
 }  // namespace
 
 int compare_tensors(const std::string& a, const std::string& b, const TensorOptions& options,
@@ -45,6 +64,18 @@ int compare_tensors(const std::string& a, const std::string& b, const TensorOpti
   if (b.empty() == options.model.model.empty())
     return fail(
         {ErrorCode::kBadInput, "compare --tensors: give two runs, two files, or one and --model"});
+  if (!b.empty()) {
+    const auto of_ranks = compare_ranks(a, b);
+    if (!of_ranks) return fail(of_ranks.error());
+    if (!of_ranks->empty()) {
+      Json list = Json::array();
+      for (const DigestComparison& one : *of_ranks) {
+        list.push_back(digest_json(one));
+        if (!json) say("{}", digest_text(one));
+      }
+      return json ? print_json(list) : kExitOk;
+    }
+  }
   const auto comparisons =
       b.empty() ? compare_with_model(a, options) : nb::compare_tensors(a, b, options.tolerance);
   if (!comparisons) return fail(comparisons.error());
@@ -61,7 +92,9 @@ void add_tensor_options(CLI::App& app, TensorOptions& options) {
   CLI::Option* tensors =
       app.add_flag("--tensors", options.is_asked,
                    "outputs of ops, as nanochat_capture.py --tensors keeps them (harness/capture): "
-                   "how far apart they are, and the first op that is further than rounding goes");
+                   "how far apart they are, and the first op that is further than rounding goes; "
+                   "of trainings of several ranks with tensor_digests in their suite: the first "
+                   "step, rank and tensor that differs");
   const auto of_tensors = [&](const char* flag, auto& value, const char* help) {
     return app.add_option(flag, value, help)->needs(tensors);
   };

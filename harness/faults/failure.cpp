@@ -12,9 +12,13 @@
 namespace nb {
 namespace {
 
-std::string op_text(const FaultSite& site) {
-  if (site.number == 0) return fmt::format("{}, {}", site.op, site.tensor);
-  return fmt::format("{} #{} ({})", site.op, site.number, site.tensor);
+bool is_before_training(const FailureStory& story) { return !story.fault.due_step().has_value(); }
+
+std::string op_text(const FailureStory& story) {
+  const FaultSite& site = story.site;
+  if (is_before_training(story)) return fmt::format("{}, {}", site.op, site.tensor);
+  const std::string number = site.number == 0 ? "" : fmt::format(" #{}", site.number);
+  return fmt::format("{}{} ({})", site.op, number, site.tensor);
 }
 
 std::string clock_text(double seconds) {
@@ -77,7 +81,7 @@ Json failure_json(const FailureStory& story) {
           {"first",
            {{"rank", outcome.first_rank},
             {"step", story.site.step},
-            {"op", op_text(story.site)},
+            {"op", op_text(story)},
             {"code", outcome.first_code},
             {"text", outcome.first_text}}},
           {"ranks", ranks},
@@ -104,10 +108,10 @@ std::string failure_text(const FailureStory& story, const std::string& label, do
   const auto line = [&](const char* name, const std::string& value) {
     text += fmt::format("{:<12} {}\n", name, value);
   };
-  const std::string when = story.site.number == 0 ? ""
-                                                  : fmt::format("step {}, {}, ", story.site.step,
-                                                                name(story.fault.phase));
-  line("first", fmt::format("rank {}   {}{}: {}", outcome.first_rank, when, op_text(story.site),
+  const std::string when = is_before_training(story) ? ""
+                                                     : fmt::format("step {}, {}, ", story.site.step,
+                                                                   name(story.fault.phase));
+  line("first", fmt::format("rank {}   {}{}: {}", outcome.first_rank, when, op_text(story),
                             outcome.first_text));
   const char* name_of_line = "then";
   for (const std::string& one : consequences(story)) {

@@ -31,7 +31,7 @@ constexpr auto kFaults = std::to_array<FaultInfo>({
     {FaultKind::kOrder, "order", "rank=R,step=N",
      "a rank is in an all-gather while the others are in another collective"},
     {FaultKind::kNan, "nan", "rank=R,step=N[,where=gradient|parameter]",
-     "a value of a rank becomes NaN (named and refused: not played yet)"},
+     "a value of a rank becomes NaN: with the average all weights do"},
     {FaultKind::kLink, "link", "ranks=A-B,state=down|slow[,factor=F][,from=N]",
      "the link of two ranks breaks, or is slower by a factor"},
     {FaultKind::kSlow, "slow", "rank=R,factor=F[,from=N]", "a rank computes slower by a factor"},

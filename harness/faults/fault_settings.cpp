@@ -31,7 +31,11 @@ FieldList FaultSettings::fields() {
           {"expect",
            "how the fault must end: then the exit code is 0, else 1",
            object(&expect),
-           {.hashed = false, .omits_absent = true}}};
+           {.hashed = false, .omits_absent = true}},
+          {"tensor_digests",
+           "keep a digest of every tensor of each rank and step, for compare --tensors",
+           &tensor_digests,
+           {.omits_absent = true}}};
 }
 
 }  // namespace nb

@@ -25,8 +25,15 @@ struct FaultSettings {
   std::optional<std::string> launcher;             // "torchrun", "none"
   std::optional<double> process_group_timeout_s;   // of init_process_group
   std::optional<ExpectedFailure> expect;           // changes no result
+  std::optional<bool> tensor_digests;              // rank_tensors.csv (tensor_digests.hpp)
   FieldList fields();
-  bool empty() const { return faults.empty(); }
+  bool keeps_digests() const { return tensor_digests.value_or(false); }
+  bool empty() const { return faults.empty() && !keeps_digests(); }
+  FaultSettings without_faults() const {  // limits change nothing where nobody is late
+    FaultSettings rest;
+    if (keeps_digests()) rest.tensor_digests = true;
+    return rest;
+  }
 };
 
 }  // namespace nb

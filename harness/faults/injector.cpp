@@ -8,7 +8,10 @@
 #include <limits>
 #include <stdexcept>
 
+#include "harness/faults/own_parameters.hpp"
 #include "model/collectives/communicator.hpp"
+#include "model/optim/row_shards.hpp"
+#include "model/train/sharded_weights.hpp"
 #include "model/train/stage_task.hpp"
 
 namespace nb {
@@ -20,13 +23,53 @@ constexpr std::int64_t kTogetherNs = 1'000'000;
 
 StepPart part_of(FaultPhase phase) { return static_cast<StepPart>(phase); }
 
+// Every value of a matrix takes part in every pass; of a table only the rows that are asked for do.
+Parameter& first_matrix(TrainedModel& model) {
+  const std::vector<Parameter*> own = own_parameters(model);
+  const auto found = std::ranges::find(own, ParameterRole::kMatrix, &Parameter::role);
+  return **(found == own.end() ? own.begin() : found);
+}
+
 void flip(const RankFault& fault, TrainedModel& model) {
-  for (Parameter& parameter : model.decoder.parameters())
-    if (parameter.name == fault.tensor) {
-      float& value = parameter.value.host().front();
+  for (Parameter* parameter : own_parameters(model))
+    if (parameter->name == fault.tensor) {
+      float& value = parameter->value.host().front();
       value = std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) ^
                                    (std::uint32_t{1} << static_cast<unsigned>(*fault.bit)));
     }
+}
+
+// Where weights are cut: the gather of what is of no block before a pass, that of the norm's
+// squares (three numbers a rank) behind all passes.
+FaultSite site_of_shards(StepPart part, std::int64_t step, const ShardedWeights& sharded) {
+  const ShardPlan& plan = sharded.plan();
+  if (part == StepPart::kBackward)
+    return {step, "all_gather", 0, "grad_norm", std::int64_t{3} * plan.ranks(), "fp32", ""};
+  FaultSite site{step, "all_gather", 0, "", 0, "", ""};
+  for (const ParameterRows& one : sharded.trained()) {
+    if (one.rows->name.starts_with("transformer.h.")) continue;
+    const auto wire = std::string(nb::name(plan.param.value_or(one.rows->value.dtype())));
+    if (site.tensor.empty()) {
+      site.tensor = one.rows->name;
+      site.dtype = wire;
+    }
+    if (site.dtype == wire)
+      site.count += row_shard(one.whole, 0, plan.pieces).padded_elements() * plan.pieces;
+  }
+  return site;
+}
+
+FaultSite site_of(StepPart part, std::int64_t step, TrainedModel& model) {
+  if (model.sharded != nullptr) return site_of_shards(part, step, *model.sharded);
+  const std::vector<Parameter*> trained = model.decoder.trained_parameters();
+  const Parameter& first = *trained.front();
+  return {step,
+          model.shared != nullptr ? "reduce_scatter" : "all_reduce",
+          step * std::ssize(trained) + 1,
+          first.name,
+          first.value.count(),
+          std::string(nb::name(first.value.dtype())),
+          ""};
 }
 
 std::int64_t ns_of(double seconds) { return std::llround(seconds * 1e9); }
@@ -47,28 +90,43 @@ Result<std::unique_ptr<Injector>> Injector::create(const FaultSettings& settings
   std::unique_ptr<Injector> made(new Injector(settings, std::move(limits), first, ranks));
   for (const std::string& text : settings.faults) {
     NB_TRY(RankFault fault, parse_rank_fault(text, "faults"));
+    if (made->adds_to_another(fault)) continue;
     made->planted_.push_back({std::move(fault), State::kWaiting, {}, 0, 0});
   }
   return made;
+}
+
+// A rank that is late twice at one place is late once, by both.
+bool Injector::adds_to_another(const RankFault& fault) {
+  if (fault.kind != FaultKind::kLate) return false;
+  for (Planted& planted : planted_) {
+    RankFault& other = planted.fault;
+    if (other.kind != FaultKind::kLate || other.at != fault.at || other.rank != fault.rank ||
+        other.due_step() != fault.due_step())
+      continue;
+    *other.seconds += *fault.seconds;
+    other.text += " and " + fault.text;
+    return true;
+  }
+  return false;
 }
 
 FaultOutcome Injector::outcome(const Planted& planted) const {
   return outcome_of(planted.fault, limits_, launcher_, ranks_, planted.site);
 }
 
-void Injector::happened(Planted& planted, std::int64_t step, TrainedModel& model) {
-  const std::vector<Parameter*> trained = model.decoder.trained_parameters();
-  const Parameter& first = *trained.front();
+void Injector::happened(Planted& planted, StepPart part, std::int64_t step, TrainedModel& model) {
+  FaultSite site = site_of(part, step, model);
   const std::lock_guard lock(mutex_);
   planted.state = State::kHappened;
   planted.time_ns = model.decoder.device().collective_ready_ns();
-  planted.site = {step,
-                  model.shared != nullptr ? "reduce_scatter" : "all_reduce",
-                  step * std::ssize(trained) + 1,
-                  first.name,
-                  first.value.count(),
-                  std::string(nb::name(first.value.dtype())),
-                  ""};
+  planted.site = std::move(site);
+}
+
+StepPart Injector::part_met(const RankFault& fault, const TrainedModel& model) const {
+  // Where weights are cut the first collective is before the first pass.
+  if (model.sharded != nullptr && fault.is_at_first_collective()) return StepPart::kForward;
+  return nb::part_of(fault.phase);
 }
 
 void Injector::meet(Planted& planted, StepPart part, std::int64_t step, TrainedModel& model,
@@ -80,20 +138,20 @@ void Injector::meet(Planted& planted, StepPart part, std::int64_t step, TrainedM
     // All wait for the one that is late, before their first step.
     if (step == 0 && part == StepPart::kForward) {
       device.host_work(ns_of(*fault.seconds));
-      if (world.rank() == 0) happened(planted, step, model);
+      if (world.rank() == 0) happened(planted, part, step, model);
     }
     return;
   }
   if (fault.kind == FaultKind::kSlow) return slow_down(planted, part, step, model, world);
   if (fault.kind == FaultKind::kLink && fault.state == LinkState::kSlow) {
     if (is_its_step && world.rank() == 0 && part == StepPart::kForward)
-      happened(planted, step, model);
+      happened(planted, part, step, model);
     return;
   }
   if (fault.kind == FaultKind::kFlip) {
     // Before the passes: its own gradient is wrong, and with the average everybody's.
     if (is_its_step && fault.first_rank() == world.rank() && part == StepPart::kForward) {
-      happened(planted, step, model);
+      happened(planted, part, step, model);
       flip(fault, model);
     }
     return;
@@ -101,29 +159,32 @@ void Injector::meet(Planted& planted, StepPart part, std::int64_t step, TrainedM
   if (fault.kind == FaultKind::kNan) {
     const bool is_weight = fault.where == NanIn::kParameter;
     const StepPart there = is_weight ? StepPart::kForward : StepPart::kBackward;
-    if (is_its_step && fault.first_rank() == world.rank() && part == there) {
-      happened(planted, step, model);
-      Parameter& one = *model.decoder.trained_parameters().front();
-      (is_weight ? one.value : one.grad).host().front() = std::numeric_limits<float>::quiet_NaN();
-    }
+    if (!is_its_step || part != there) return;
+    if (fault.first_rank() == world.rank()) happened(planted, part, step, model);
+    // Where weights are cut their gradients are averaged by now: all that have its piece have it.
+    const int pieces =
+        !is_weight && model.sharded != nullptr ? model.sharded->plan().pieces : world.size();
+    if (fault.first_rank() % pieces != world.rank() % pieces) return;
+    Parameter& one = first_matrix(model);
+    (is_weight ? one.value : one.grad).host().front() = std::numeric_limits<float>::quiet_NaN();
     return;
   }
-  if (!is_its_step || fault.first_rank() != world.rank() || part != part_of(fault.phase)) return;
+  if (!is_its_step || fault.first_rank() != world.rank() || part != part_met(fault, model)) return;
   switch (fault.kind) {
     case FaultKind::kKill:
-      happened(planted, step, model);
+      happened(planted, part, step, model);
       throw std::runtime_error("process killed (injected)");
     case FaultKind::kExit:
-      happened(planted, step, model);
+      happened(planted, part, step, model);
       throw std::runtime_error("ended with code 0 (injected)");
     case FaultKind::kException:
-      happened(planted, step, model);
+      happened(planted, part, step, model);
       throw std::runtime_error("KeyError: 'text' (injected)");
     case FaultKind::kEcc:
-      happened(planted, step, model);
+      happened(planted, part, step, model);
       throw std::runtime_error("double-bit ECC error (injected)");
     case FaultKind::kOom: {
-      happened(planted, step, model);
+      happened(planted, part, step, model);
       try {
         // As much as the card has: its own words say the rest.
         constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
@@ -137,21 +198,22 @@ void Injector::meet(Planted& planted, StepPart part, std::int64_t step, TrainedM
       return;
     }
     case FaultKind::kLate:
-      happened(planted, step, model);
+      happened(planted, part, step, model);
       device.host_work(ns_of(*fault.seconds));
       return;
     case FaultKind::kMismatch:
     case FaultKind::kOrder: {
-      happened(planted, step, model);
+      happened(planted, part, step, model);
       std::vector<float> one(1), all(static_cast<std::size_t>(world.size()));
-      if (fault.kind == FaultKind::kOrder || fault.what == Mismatched::kOp)
+      const bool is_other_op = fault.kind == FaultKind::kOrder || fault.what == Mismatched::kOp;
+      if (is_other_op != (model.sharded != nullptr))
         world.all_gather({one, DType::kFp32}, {all, DType::kFp32}, "injected");
       else
         world.all_reduce({one, DType::kFp32}, Reduce::kSum, "injected");
       return;
     }
     case FaultKind::kLink:
-      happened(planted, step, model);
+      happened(planted, part, step, model);
       throw std::runtime_error(fmt::format("link {}-{} down (injected)", *fault.rank, fault.peer));
     default:
       return;
@@ -164,7 +226,7 @@ void Injector::slow_down(Planted& planted, StepPart part, std::int64_t step, Tra
   if (step < planted.fault.from || planted.fault.first_rank() != world.rank()) return;
   Device& device = world.device();
   if (part == StepPart::kForward) {
-    if (planted.state == State::kWaiting) happened(planted, step, model);
+    if (planted.state == State::kWaiting) happened(planted, part, step, model);
     planted.step_began_ns = device.time_ns();
   } else if (part == StepPart::kBackward) {
     const auto took_ns = static_cast<double>(device.time_ns() - planted.step_began_ns);
@@ -173,9 +235,9 @@ void Injector::slow_down(Planted& planted, StepPart part, std::int64_t step, Tra
   }
 }
 
-bool Injector::goes_on_with_nan() const {
-  return std::ranges::any_of(planted_, [](const Planted& planted) {
-    return planted.fault.kind == FaultKind::kNan && planted.state == State::kHappened;
+bool Injector::goes_on_with_nan(std::int64_t step) const {
+  return std::ranges::any_of(planted_, [step](const Planted& planted) {
+    return planted.fault.kind == FaultKind::kNan && planted.fault.due_step() <= step;
   });
 }
 
@@ -189,10 +251,16 @@ double Injector::link_slowdown(std::int64_t step) const {
 }
 
 void Injector::in_step(StepPart part, std::int64_t step, TrainedModel& model, Communicator& world) {
+  if (part == StepPart::kForward && world.rank() == 0 && !first_step_) first_step_ = step;
   for (Planted& planted : planted_) meet(planted, part, step, model, world);
+  if (digests_ != nullptr) digests_->note(part, step, world.rank(), model);
 }
 
 void Injector::between_steps(StepPart part, std::int64_t step) {
+  // Before the checkpoint, from which a resumed run goes on.
+  if (part == StepPart::kSave)
+    if (const auto written = write_digests(step); !written)
+      throw std::runtime_error(written.error().message);
   for (Planted& planted : planted_) {
     const RankFault& fault = planted.fault;
     const bool is_between =
@@ -208,11 +276,8 @@ void Injector::between_steps(StepPart part, std::int64_t step) {
 }
 
 std::optional<std::int64_t> Injector::limit_ns(std::int64_t step) const {
-  const bool is_first =
-      step == 0 && limits_.is_hccl && std::ranges::any_of(planted_, [](const Planted& planted) {
-        return planted.fault.kind == FaultKind::kLate && planted.fault.at == LateAt::kFirst;
-      });
-  const double limit_s = is_first ? limits_.connect_s : limits_.collective_s();
+  // The first collective makes the links.
+  const double limit_s = step == 0 && limits_.is_hccl ? limits_.connect_s : limits_.collective_s();
   return limit_s == 0 ? kForever : ns_of(limit_s) + kTogetherNs;
 }
 
@@ -235,24 +300,47 @@ std::optional<FailureStory> Injector::failed_at_start() {
 
 std::optional<FailureStory> Injector::failure() const {
   const std::lock_guard lock(mutex_);
+  const Planted* first = nullptr;
+  // A rank that is late is missed when the limit is over.
+  const auto order = [&](const Planted& planted) {
+    const bool is_late = planted.fault.kind == FaultKind::kLate;
+    const std::int64_t limit = is_late ? limit_ns(planted.site.step).value_or(0) : 0;
+    return std::pair(planted.time_ns + limit, planted.fault.first_rank());
+  };
   for (const Planted& planted : planted_)
-    if (planted.state == State::kHappened && outcome(planted).stops) return story(planted);
-  return std::nullopt;
+    if (planted.state == State::kHappened && outcome(planted).stops &&
+        (first == nullptr || order(planted) < order(*first)))
+      first = &planted;
+  if (first == nullptr) return std::nullopt;
+  return story(*first);
+}
+
+Result<void> Injector::write_digests(std::int64_t end) {
+  return digests_ != nullptr ? digests_->write(end) : Result<void>();
+}
+
+// In this run or, where it was resumed, before it.
+bool Injector::is_reached(const Planted& planted) const {
+  return planted.state != State::kWaiting ||
+         (first_step_ && planted.fault.due_step().value_or(0) < *first_step_);
 }
 
 bool Injector::has_changed_state() const {
   return std::ranges::any_of(planted_, [&](const Planted& planted) {
-    return planted.state == State::kHappened && !outcome(planted).stops;
+    return is_reached(planted) && !outcome(planted).stops;
   });
 }
 
-std::vector<std::string> Injector::notes() const {
+std::vector<std::string> Injector::notes(bool trained) const {
   std::vector<std::string> notes;
   for (const Planted& planted : planted_) {
-    if (planted.state == State::kWaiting)
+    if (!is_reached(planted))
       notes.push_back(fmt::format("fault {}: not reached", planted.fault.text));
     else if (const FaultOutcome out = outcome(planted); !out.stops)
       notes.push_back(fmt::format("fault {}: {}", planted.fault.text, out.note));
+    else if (trained)
+      notes.push_back(fmt::format("fault {}: ended nothing: the other ranks were late as well",
+                                  planted.fault.text));
   }
   return notes;
 }

@@ -13,6 +13,7 @@
 
 #include "harness/faults/fault_settings.hpp"
 #include "harness/faults/rank_logs.hpp"
+#include "harness/faults/tensor_digests.hpp"
 #include "model/device/device.hpp"
 #include "model/train/disturbance.hpp"
 
@@ -27,8 +28,12 @@ class Injector final : public Disturbance {
   void in_step(StepPart part, std::int64_t step, TrainedModel& model, Communicator& world) override;
   void between_steps(StepPart part, std::int64_t step) override;
   std::optional<std::int64_t> limit_ns(std::int64_t step) const override;
-  bool goes_on_with_nan() const override;
+  bool goes_on_with_nan(std::int64_t step) const override;
   double link_slowdown(std::int64_t step) const override;
+
+  // Notes what every rank has, until the end.
+  void keep(std::unique_ptr<TensorDigests> digests) { digests_ = std::move(digests); }
+  Result<void> write_digests(std::int64_t end);  // of steps before it; nothing without keep()
 
   // What ends the training before it begins: a port that is taken, a rank that comes too late.
   std::optional<FailureStory> failed_at_start();
@@ -36,8 +41,9 @@ class Injector final : public Disturbance {
   std::optional<FailureStory> failure() const;
   // A fault that stopped nothing has changed what checkpoints hold: the clock, values.
   bool has_changed_state() const;
-  // One sentence a fault that stopped nothing: what it did, or that it was not reached.
-  std::vector<std::string> notes() const;
+  // One sentence a fault that stopped nothing: what it did, or that it was not reached. trained: to
+  // its end.
+  std::vector<std::string> notes(bool trained) const;
   const std::vector<std::string>& warnings() const { return limits_.warnings; }
 
  private:
@@ -54,7 +60,10 @@ class Injector final : public Disturbance {
             Communicator& world);
   void slow_down(Planted& planted, StepPart part, std::int64_t step, TrainedModel& model,
                  Communicator& world);
-  void happened(Planted& planted, std::int64_t step, TrainedModel& model);
+  void happened(Planted& planted, StepPart part, std::int64_t step, TrainedModel& model);
+  StepPart part_met(const RankFault& fault, const TrainedModel& model) const;
+  bool adds_to_another(const RankFault& fault);
+  bool is_reached(const Planted& planted) const;
   FaultOutcome outcome(const Planted& planted) const;
   FailureStory story(const Planted& planted) const;
 
@@ -63,6 +72,8 @@ class Injector final : public Disturbance {
   const Launcher launcher_;
   Device& first_;
   const int ranks_;
+  std::unique_ptr<TensorDigests> digests_;
+  std::optional<std::int64_t> first_step_;  // of this run; written by rank 0
   mutable std::mutex mutex_;
   std::vector<Planted> planted_;
 };

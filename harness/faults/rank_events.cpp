@@ -262,6 +262,7 @@ class Planner {
     });
   }
 
+  std::string other_op() const { return site_.op == "all_gather" ? "all_reduce" : "all_gather"; }
   std::string wrong_count() const { return std::to_string(wrong_elements()); }
   std::int64_t wrong_elements() const { return std::max<std::int64_t>(1, site_.count / 2); }
 
@@ -274,9 +275,9 @@ class Planner {
             ? Values{"count", std::to_string(site_.count), wrong_count()}
         : fault_.what == Mismatched::kDtype
             ? Values{"dataType", site_.dtype, site_.dtype == "bf16" ? "fp32" : "bf16"}
-            : Values{"op", site_.op, "all_gather"};
+            : Values{"op", site_.op, other_op()};
     if (fault_.what == Mismatched::kCount) end(rank_).count = wrong_elements();
-    if (fault_.what == Mismatched::kOp) end(rank_).op = "all_gather";
+    if (fault_.what == Mismatched::kOp) end(rank_).op = other_op();
     out_.stops = true;
     out_.first_text = fmt::format("{} {} where the others have {} (injected)", value.name,
                                   value.wrong, value.right);
@@ -311,9 +312,10 @@ class Planner {
   void order() {
     out_.stops = true;
     out_.first_code = "ORDER";
-    out_.first_text = fmt::format("in all_gather while the others are in {} (injected)", site_.op);
+    out_.first_text =
+        fmt::format("in {} while the others are in {} (injected)", other_op(), site_.op);
     out_.finding = "the rank whose tag differs";
-    end(rank_).op = "all_gather";
+    end(rank_).op = other_op();
     if (limits_.is_hccl && limits_.exec_s > 0)
       others([&](int rank) {
         add(rank, limits_.exec_s / 2, "STUCK", fmt::format("rank {} does not leave its op", rank_),

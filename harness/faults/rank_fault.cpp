@@ -138,6 +138,9 @@ Result<RankFault> parse_rank_fault(std::string_view text, const std::string& whe
   if (fault.kind == FaultKind::kLink) NB_TRY_VOID(read_ranks(fault, place));
   if (fault.kind == FaultKind::kLate && (fault.at == LateAt::kStep) != fault.step.has_value())
     return bad_input(place + ": say either at=start, at=first or step=N" + usage);
+  // Step 0 has the first collective.
+  if (fault.kind == FaultKind::kLate && fault.step == 0) fault.at = LateAt::kFirst;
+  if (fault.kind == FaultKind::kMismatch && fault.step == 0) fault.step.reset();
   if (fault.kind == FaultKind::kLink &&
       (fault.state == LinkState::kSlow) != fault.factor.has_value())
     return bad_input(place + ": a slow link has a factor, and one that is down has none" + usage);
@@ -167,7 +170,6 @@ Result<void> check_rank_fault(const RankFault& fault, const FaultTarget& target,
   if (fault.phase == FaultPhase::kSave && (*fault.step == 0 || !meets(target.checkpoint_every)))
     return nothing(fmt::format("step {} writes no checkpoint (checkpoint_every {})", *fault.step,
                                target.checkpoint_every));
-  if (fault.kind == FaultKind::kNan) return bad_input(place + ": nan is not played yet");
   if (fault.factor && *fault.factor == 1) return nothing("a factor of 1");
   if (fault.seconds && *fault.seconds == 0) return nothing("0 seconds");
   if (fault.kind == FaultKind::kPort && fault.which != BusyPort::kMaster && !target.is_hccl)

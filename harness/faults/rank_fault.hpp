@@ -43,6 +43,11 @@ struct RankFault {
   FieldList fields();      // of its kind
 
   std::int64_t first_rank() const { return rank.value_or(0); }
+  // Meets the first collective of a training, whichever that is.
+  bool is_at_first_collective() const {
+    return (kind == FaultKind::kLate && at == LateAt::kFirst) ||
+           (kind == FaultKind::kMismatch && !step);
+  }
   // The step that it waits for; none: it is there before the first.
   std::optional<std::int64_t> due_step() const;
 };

@@ -269,9 +269,9 @@ class Builder {
     for (const std::size_t parent : parents) keys.push_back(plan_.nodes[parent].key);
     node.key = node_key(node.work, keys, device_content);
     if (const auto* train = std::get_if<TrainWork>(&node.work);
-        train != nullptr && !train->device.planted.empty()) {
+        train != nullptr && !train->device.planted.faults.empty()) {
       TrainWork sound = *train;
-      sound.device.planted = {};
+      sound.device.planted = sound.device.planted.without_faults();
       node.key_without_faults = node_key(sound, keys, device_content);
     }
     // What arms share is there already: texts, tokenizer, conversations.

@@ -9,6 +9,7 @@
 #include "harness/suite/device_entry.hpp"
 #include "model/decoder/decoder.hpp"
 #include "model/device/device.hpp"
+#include "model/optim/row_shards.hpp"
 
 namespace nb {
 namespace {
@@ -20,15 +21,27 @@ void inherit(FaultSettings& own, const FaultSettings& all) {
   if (!own.launcher) own.launcher = all.launcher;
   if (!own.process_group_timeout_s) own.process_group_timeout_s = all.process_group_timeout_s;
   if (!own.expect) own.expect = all.expect;
+  if (!own.tensor_digests) own.tensor_digests = all.tensor_digests;
 }
 
+// The rank of a flip has some of its tensor.
 Result<void> check_tensor(const RankFault& fault, const DecoderConfig& config,
-                          const DeviceProfile& profile, const std::string& where) {
+                          const MeshSettings& mesh, const DeviceProfile& profile,
+                          const std::string& where) {
   Device device(profile, ExecutionMode::kDry);
   Decoder decoder(config, device);
   std::vector<std::string> names;
-  for (const Parameter& parameter : decoder.parameters()) names.push_back(parameter.name);
-  if (std::ranges::find(names, fault.tensor) != names.end()) return {};
+  for (const Parameter& parameter : decoder.parameters()) {
+    names.push_back(parameter.name);
+    if (parameter.name != fault.tensor) continue;
+    const auto pieces = static_cast<int>(mesh.is_sharded() ? mesh.ranks() / mesh.copies() : 1);
+    const auto rank = static_cast<int>(fault.first_rank());
+    const Shape& shape = parameter.value.shape();
+    if (row_shard(shape, rank % pieces, pieces).count > 0) return {};
+    return bad_input(
+        fmt::format("{}: fault \"{}\" would change nothing: of the {} rows of {} rank {} has none",
+                    where, fault.text, shape[0], fault.tensor, rank));
+  }
   return bad_input(fmt::format("{}: fault \"{}\": the model has no tensor \"{}\"{}", where,
                                fault.text, fault.tensor, did_you_mean(fault.tensor, names)));
 }
@@ -43,17 +56,17 @@ Result<void> check(const FaultSettings& planted, const Suite& suite, const Devic
     return bad_input(where + ": faults of ranks are planted in BASE; add /stages/base");
   const TrainSettings& base = suite.stages.base->settings;
   NB_TRY(const DecoderConfig config, decoder_config(base, suite.tokenizer.vocab_size));
-  if (device.mesh->is_sharded())
-    return bad_input(where + ": faults of ranks are played on meshes of dp alone, without fsdp");
+  for (const std::optional<std::int64_t>& other :
+       {device.mesh->tp, device.mesh->pp, device.mesh->cp, device.mesh->ep})
+    if (other.value_or(1) > 1)
+      return bad_input(where + ": faults of ranks are played on meshes of dp and fsdp alone");
   const FaultTarget target{device.mesh->ranks(), planned_iterations(base, config), base.eval_every,
                            base.checkpoint_every, resolved.profile.links.library.value == "hccl"};
   for (const std::string& text : planted.faults) {
     NB_TRY(const RankFault fault, parse_rank_fault(text, where));
     NB_TRY_VOID(check_rank_fault(fault, target, where));
-    if (fault.kind == FaultKind::kNan && device.mesh->zero)
-      return bad_input(fmt::format("{}: fault \"{}\" is not played with mesh/zero", where, text));
     if (fault.kind == FaultKind::kFlip)
-      NB_TRY_VOID(check_tensor(fault, config, resolved.profile, where));
+      NB_TRY_VOID(check_tensor(fault, config, *device.mesh, resolved.profile, where));
   }
   return {};
 }
@@ -69,17 +82,17 @@ Result<Suite> plant_faults(Suite suite, std::span<const std::string> more,
     const std::string place = fmt::format("{}: /devices/{}", where, i);
     const bool has_ranks = device.mesh && device.mesh->ranks() > 1;
     if (!has_ranks) {
-      if (!device.planted.faults.empty())
-        return bad_input(fmt::format(
-            "{}: faults are of ranks that train together; give it a mesh, {{\"dp\": 8}}", place));
+      if (!device.planted.empty())
+        return bad_input(
+            fmt::format("{}: {} are of ranks that train together; give it a mesh, {{\"dp\": 8}}",
+                        place, device.planted.faults.empty() ? "tensor_digests" : "faults"));
       continue;
     }
     FaultSettings planted = device.planted;
     inherit(planted, suite.planted);
     NB_TRY_VOID(check(planted, suite, device, place));
-    is_met = is_met || !planted.empty();
-    // Limits change nothing where nobody is late.
-    device.planted = planted.empty() ? FaultSettings() : std::move(planted);
+    is_met = is_met || !planted.faults.empty();
+    device.planted = planted.faults.empty() ? planted.without_faults() : std::move(planted);
   }
   if (!suite.planted.faults.empty() && !is_met)
     return bad_input(

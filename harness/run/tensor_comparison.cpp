@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "harness/base/fs.hpp"
+#include "harness/faults/tensor_digests.hpp"
 #include "model/tensor/dtype.hpp"
 #include "model/train/safetensors.hpp"
 #include "results/store/store.hpp"
@@ -163,6 +164,22 @@ Result<std::vector<std::pair<std::string, fs::path>>> tensor_files(const fs::pat
   if (files.empty())
     return nothing_found(records, run.string() + ": no record in it has a " + kFile +
                                       "; capture it with --tensors N");
+  return files;
+}
+
+Result<std::vector<std::pair<std::string, fs::path>>> digest_files(const fs::path& run) {
+  std::error_code error;
+  std::vector<std::pair<std::string, fs::path>> files;
+  if (fs::is_regular_file(run, error)) {
+    if (run.extension() == ".csv") files.emplace_back("", run);
+    return files;
+  }
+  NB_TRY(const RunRecords records, read_run(run));
+  for (const StoredRecord& stored : records.records) {
+    if (!stored.record.artifacts.contains(kRankTensors)) continue;
+    NB_TRY_VOID(verify_artifact(stored, kRankTensors));
+    files.emplace_back(stored.record.name, stored.folder / kRankTensors);
+  }
   return files;
 }
 

@@ -53,6 +53,10 @@ Result<std::vector<std::string>> tensor_order(const SafetensorsFile& file);
 // kind.
 Result<std::vector<std::pair<std::string, std::filesystem::path>>> tensor_files(
     const std::filesystem::path& run);
+// The rank_tensors.csv of a run's trainings of several ranks (tensor_digests.hpp), by the stage of
+// each; or that one file, of no stage. May be empty.
+Result<std::vector<std::pair<std::string, std::filesystem::path>>> digest_files(
+    const std::filesystem::path& run);
 
 struct TensorComparison {
   std::string file_a, file_b;

@@ -338,6 +338,7 @@ Result<void> run_train(const TrainWork& work, const StageContext& context, Recor
   NB_TRY(record.subject["weights"], weights_digest(file));
   (*record.settings)["effective"]["checkpoint"] = checkpoint;
   record.artifacts = {{"steps.csv", ""}, {"samples.jsonl", ""}, {checkpoint, ""}};
+  if (work.device.planted.keeps_digests()) record.artifacts[kRankTensors] = "";
   if (work.trains_adapters()) record.artifacts[kAdapterFile] = "";
   for (const std::int64_t step : work.keep_steps()) {
     const fs::path kept = checkpoint_path(context.folder, step);

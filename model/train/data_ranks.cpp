@@ -132,15 +132,32 @@ void DataRanks::run(const std::function<void(TrainedModel&, Communicator&)>& bod
 
 namespace {
 
-// What PyTorch does with a norm that is not finite: a limit makes all gradients so, and the
-// optimizers step.
+// After they were averaged: what this rank updates by.
+std::vector<Tensor*> averaged_gradients(TrainedModel& model) {
+  std::vector<OwnGradient> own;
+  if (model.sharded != nullptr) own = model.sharded->own_gradients();
+  if (model.shared != nullptr)
+    for (const auto& optimizer : model.optimizers)
+      for (const OwnGradient& one : optimizer->own_gradients()) own.push_back(one);
+  std::vector<Tensor*> all;
+  for (const OwnGradient& one : own) all.push_back(one.gradient);
+  if (model.sharded == nullptr && model.shared == nullptr)
+    for (Parameter* p : model.decoder.trained_parameters()) all.push_back(&p->grad);
+  return all;
+}
+
+// What PyTorch does with a norm that is not finite: clip_grad_norm_ multiplies all gradients by
+// limit / norm, NaN or 0, and the optimizers step.
 void update_with_nan(TrainedModel& model, const std::optional<double>& grad_clip,
                      const SchedulePoint& point, double norm) {
-  if (grad_clip && *grad_clip > 0)
-    for (Parameter* p : model.decoder.trained_parameters())
-      std::ranges::fill(p->grad.host(), static_cast<float>(norm));
+  if (grad_clip && *grad_clip > 0) {
+    const auto factor = static_cast<float>(*grad_clip / (norm + 1e-6));
+    for (Tensor* gradient : averaged_gradients(model))
+      for (float& value : gradient->host()) value *= factor;
+  }
   for (const auto& optimizer : model.optimizers) optimizer->step(point);
   model.decoder.zero_grad();
+  if (model.sharded != nullptr) model.sharded->zero_grad();
 }
 
 }  // namespace
@@ -152,7 +169,7 @@ double DataRanks::update(TrainedModel& model, Communicator& world, std::optional
   const StageObserver* observer = is_first ? first_.observer : nullptr;
   const double norm = update_on_rank(model, world, grad_clip, point, loss_there, observer);
   if (!std::isfinite(norm) && first_.disturbance != nullptr &&
-      first_.disturbance->goes_on_with_nan())
+      first_.disturbance->goes_on_with_nan(point.step))
     update_with_nan(model, grad_clip, point, norm);
   return norm;
 }
@@ -287,6 +304,8 @@ StepOutcome DataRanks::step(const StepPlan& plan, const SchedulePoint& point,
     for (const double one : losses) sum += one;
     return sum / static_cast<double>(losses.size());
   };
+  const bool goes_on_with_nan =
+      first_.disturbance != nullptr && first_.disturbance->goes_on_with_nan(point.step);
   run([&](TrainedModel& model, Communicator& world) {
     const auto rank = static_cast<std::size_t>(world.rank());
     const auto disturb = [&](StepPart part) {
@@ -299,7 +318,7 @@ StepOutcome DataRanks::step(const StepPlan& plan, const SchedulePoint& point,
       const auto number = static_cast<std::int64_t>(micro);
       model.decoder.begin_pass(number);
       losses[micro] = pass(model, batch, number, 1.0 / static_cast<double>(each));
-      note_on_rank(not_finite[rank], losses[micro], model, batch);
+      if (!goes_on_with_nan) note_on_rank(not_finite[rank], losses[micro], model, batch);
       if (plan.gradient_sum) round_gradients(model, *plan.gradient_sum);
     }
     disturb(StepPart::kBackward);
@@ -312,7 +331,7 @@ StepOutcome DataRanks::step(const StepPlan& plan, const SchedulePoint& point,
   outcome.grad_norm = norms.front();
   for (const std::string& where : not_finite)
     if (outcome.not_finite.empty()) outcome.not_finite = where;
-  if (first_.sharded != nullptr)
+  if (first_.sharded != nullptr && !goes_on_with_nan)
     for (std::size_t micro = 0; micro < batches.size(); ++micro)
       note_not_finite(outcome.not_finite, losses[micro], first_.decoder, batches[micro]);
   if (first_.disturbance != nullptr) {

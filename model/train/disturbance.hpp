@@ -30,8 +30,9 @@ class Disturbance {
   virtual void between_steps(StepPart part, std::int64_t step) = 0;
   // How long a rank of this step waits in a collective (simulated); none: the profile's time-out.
   virtual std::optional<std::int64_t> limit_ns(std::int64_t step) const = 0;
-  // A loss that is not finite does not end the training.
-  virtual bool goes_on_with_nan() const = 0;
+  // In this step a loss or a norm that is not finite does not end the training: the optimizers
+  // step, as PyTorch's do.
+  virtual bool goes_on_with_nan(std::int64_t step) const = 0;
   // How many times slower the slowest link is than the profile's.
   virtual double link_slowdown(std::int64_t step) const = 0;
 };

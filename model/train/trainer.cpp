@@ -75,7 +75,7 @@ class Trainer {
     if (hooks_.disturbance != nullptr) hooks_.disturbance->between_steps(part, progress_.step);
   }
   bool goes_on_with_nan() const {
-    return hooks_.disturbance != nullptr && hooks_.disturbance->goes_on_with_nan();
+    return hooks_.disturbance != nullptr && hooks_.disturbance->goes_on_with_nan(progress_.step);
   }
   void note(const std::string& text) const {
     if (hooks_.on_note) hooks_.on_note(text);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "harness/base/fs.hpp"
 #include "results/store/store.hpp"
@@ -153,6 +154,56 @@ TEST(Faults, TrainingGoesOnWithoutTheFaultToTheBitsOfOneThatHadNone) {
   EXPECT_EQ(run.bench({"gate", whole, failed}).exit_code, 3);
 }
 
+std::string on_mesh(const std::string& mesh) {
+  return "/devices=[{\"profile\":\"ascend_910b3\",\"mesh\":" + mesh + "}]";
+}
+
+TEST(Faults, NanOfOneRankIsEverybodysInTheNextStep) {
+  for (const char* mesh : {R"({"dp":8})", R"({"dp":8,"zero":1})", R"({"fsdp":8})",
+                           R"({"dp":2,"fsdp":4,"shard":"hybrid"})"})
+    for (const char* where : {"gradient", "parameter"}) {
+      SCOPED_TRACE(std::string(mesh) + " " + where);
+      const Faulty run({std::string("nan:rank=4,step=3,where=") + where},
+                       {"--set", on_mesh(mesh), "--set", "/stages/base/eval_every=4"});
+      ASSERT_EQ(run.ran.exit_code, 0) << run.ran.err;
+      EXPECT_NE(run.ran.err.find("rank 4 had a NaN in step 3"), std::string::npos) << run.ran.err;
+      const std::filesystem::path node = run.bench.node("train-base-ascend_910b3-s1");
+      std::istringstream rows(read_file(node / "steps.csv").value_or(""));
+      std::string row;
+      std::getline(rows, row);
+      for (int step = 0; step < 8 && std::getline(rows, row); ++step)
+        EXPECT_EQ(row.starts_with(std::to_string(step) + ",nan,"),
+                  step > 3 || (step == 3 && where == std::string("parameter")))
+            << row;
+      const Record record = read_record(node).value_or(Record());
+      const Metric* loss = find_metric(record, "train_loss");
+      ASSERT_NE(loss, nullptr);
+      EXPECT_EQ(loss->value, std::nullopt);
+      EXPECT_EQ(loss->reason_if_null, "not finite");
+      EXPECT_EQ(find_metric(record, "replica_mismatch")->value, 0);
+    }
+}
+
+TEST(Faults, TrainingOnNanGoesOnFromItsCheckpointToTheSameBits) {
+  const std::vector<std::string> sets = {"--set", "/stages/base/keep_steps=[6]"};
+  const Faulty run({"nan:rank=4,step=3"}, sets);
+  ASSERT_EQ(run.ran.exit_code, 0) << run.ran.err;
+  const std::filesystem::path node = run.bench.node("train-base-ascend_910b3-s1");
+  const Record whole = read_record(node).value_or(Record());
+  const std::string rows = read_file(node / "steps.csv").value_or("");
+  fs::remove(node / "record.json");
+  fs::remove(node / "checkpoints" / "step_000008.safetensors");
+  auto more = sets;
+  more.insert(more.end(), {"--fault", "nan:rank=4,step=3"});
+  const auto again = run.bench.run(kSuite, more);
+  ASSERT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_EQ(again.err.find("not reached"), std::string::npos) << again.err;
+  EXPECT_NE(read_file(node / "log.txt").value_or("").find("resumed at step 6"), std::string::npos);
+  const Record resumed = read_record(node).value_or(Record());
+  EXPECT_TRUE(same_results(whole, resumed)) << first_difference(whole, resumed);
+  EXPECT_EQ(read_file(node / "steps.csv").value_or(""), rows);
+}
+
 TEST(Faults, EveryOneTwiceLeavesTheSameBytes) {
   for (const char* fault :
        {"kill:rank=3,step=5", "exit:rank=5,step=5", "oom:rank=1,step=3", "port:which=master",
@@ -276,6 +327,62 @@ TEST(Faults, ThatStopNothingShowInClocksAndWeights) {
   EXPECT_EQ(find_metric(record(flip.bench), "replica_mismatch_step")->value, 5);
 }
 
+TEST(Faults, FlippedBitIsFoundByTheDigestsOfTheRanks) {
+  const std::vector<std::string> keep = {"--set", "/tensor_digests=true"};
+  const Faulty flip({"flip:rank=6,step=4,tensor=lm_head.weight,bit=30"}, keep);
+  ASSERT_EQ(flip.ran.exit_code, 0) << flip.ran.err;
+  const Bench clean;
+  ASSERT_EQ(clean.run(kSuite, keep).exit_code, 0);
+  const std::string a = flip.bench.suite_folder("faults").string(),
+                    b = clean.suite_folder("faults").string();
+  const SubprocessResult compared = clean({"compare", a, b, "--tensors"});
+  EXPECT_EQ(compared.exit_code, 0) << compared.err;
+  EXPECT_NE(compared.out.find("first different tensor: step 4, rank 6, lm_head.weight\n  weights "
+                              "when the step begins"),
+            std::string::npos)
+      << compared.out;
+  const SubprocessResult same = clean({"compare", b, b, "--tensors"});
+  EXPECT_NE(same.out.find("no tensor differs"), std::string::npos) << same.out;
+  const SubprocessResult gate = clean({"gate", b, a, "--no-history"});
+  EXPECT_EQ(gate.exit_code, 1) << gate.out;
+  EXPECT_NE(gate.out.find("the training procedure changed"), std::string::npos) << gate.out;
+  EXPECT_NE(gate.out.find("3 records are bit-identical"), std::string::npos) << gate.out;
+  // A training that a fault ended gives them to the one that goes on.
+  const Faulty killed({"kill:rank=3,step=5"}, keep);
+  ASSERT_EQ(killed.ran.exit_code, 4) << killed.ran.err;
+  ASSERT_EQ(killed.bench.run(kSuite, keep).exit_code, 0);
+  const std::string resumed = killed.bench.suite_folder("faults").string();
+  const SubprocessResult whole = clean({"compare", resumed, b, "--tensors"});
+  EXPECT_NE(whole.out.find("no tensor differs"), std::string::npos) << whole.out << whole.err;
+}
+
+TEST(Faults, OfShardedWeightsAreFoundAsOfCopies) {
+  for (const char* mesh :
+       {R"({"dp":8,"zero":1})", R"({"fsdp":8})", R"({"dp":2,"fsdp":4,"shard":"hybrid"})"})
+    for (const auto& [fault, rank] :
+         std::vector<std::pair<std::string, int>>{{"kill:rank=3,step=5", 3},
+                                                  {"kill:rank=3,step=5,phase=forward", 3},
+                                                  {"late:rank=5,seconds=121,at=first", 5},
+                                                  {"mismatch:rank=2,what=op", 2},
+                                                  {"order:rank=1,step=2", 1}}) {
+      SCOPED_TRACE(std::string(mesh) + " " + fault);
+      const Faulty run({fault}, {"--set", on_mesh(mesh)});
+      ASSERT_EQ(run.ran.exit_code, 4) << run.ran.err;
+      EXPECT_EQ(run.first_rank(), rank);
+      const std::string said = run.diagnosis();
+      EXPECT_NE(said.find("Root: rank " + std::to_string(rank)), std::string::npos) << said;
+    }
+}
+
+TEST(Faults, SeveralAreToldOneByOne) {
+  const Faulty run({"late:rank=5,seconds=600,step=3", "kill:rank=3,step=5", "kill:rank=1,step=7"});
+  ASSERT_EQ(run.ran.exit_code, 4) << run.ran.err;
+  EXPECT_EQ(run.first_rank(), 3);
+  EXPECT_NE(run.ran.err.find("rank 5 was 600 s late"), std::string::npos) << run.ran.err;
+  EXPECT_NE(run.ran.err.find("fault kill:rank=1,step=7: not reached"), std::string::npos)
+      << run.ran.err;
+}
+
 TEST(Faults, ThatNobodyWouldMeetAreRefusedBeforeAnyWork) {
   const Bench bench;
   const auto refused = [&](const std::string& fault, const std::vector<std::string>& parts) {
@@ -284,7 +391,6 @@ TEST(Faults, ThatNobodyWouldMeetAreRefusedBeforeAnyWork) {
   refused("kill:rank=8,step=5", {"there is no rank 8"});
   refused("kill:rank=3,step=8", {"there is no step 8"});
   refused("flip:rank=3,step=5,tensor=lm_hed.weight,bit=3", {"did you mean \"lm_head.weight\""});
-  refused("nan:rank=3,step=5", {"not played yet"});
   refused("kil:rank=3,step=5", {"did you mean \"kill\""});
   expect_sentence(
       bench.run(kSuite, {"--fault", "kill:rank=0,step=0", "--set", "/devices=[\"ascend_910b3\"]"}),
