@@ -304,7 +304,7 @@ class Gatherer {
         inputs_.errors.push_back({ErrorCode::kRun, text.error().message});
         continue;
       }
-      const std::string member = name + ":" + entry.name;
+      const std::string member = fmt::format("{}:{}", name, entry.name);
       Stream stream(*this, member, 1);
       auto done = stream.feed(*text);
       if (done) done = stream.end();

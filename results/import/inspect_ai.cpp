@@ -57,7 +57,7 @@ Result<std::string> attachment_in(const ZipReader& zip, const std::string& prefi
   }
   if (chunk == nullptr) return std::string();
   NB_TRY(const std::string text, zip.read(*chunk));
-  NB_TRY(const Json list, parse_slice(text, chunk->name));
+  NB_TRY(const Json list, parse_slice(text, std::string(chunk->name)));
   const auto at = static_cast<std::size_t>(*wanted - chunk_start);
   return list.is_array() && at < list.size() ? text_of(list[at]) : std::string();
 }
@@ -92,10 +92,11 @@ Result<void> read_inspect_eval(const fs::path& path, ForeignBuilder& builder) {
     NB_TRY(const std::string text, zip.read(entry));
     InspectLog::Attachment elsewhere;
     if (entry.name.ends_with(kShell))
-      elsewhere = [&, prefix = entry.name.substr(0, entry.name.size() - kShell.size()) +
-                               std::string(kAttachments)](const std::string& name) {
-        return attachment_in(zip, prefix, name);
-      };
+      elsewhere =
+          [&,
+           prefix =
+               std::string(entry.name, 0, entry.name.size() - kShell.size()).append(kAttachments)](
+              const std::string& name) { return attachment_in(zip, prefix, name); };
     NB_TRY_VOID(log.sample(text, where, elsewhere));
   }
   log.totals();

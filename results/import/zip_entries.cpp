@@ -61,7 +61,7 @@ struct ZipReader::State {
   std::string path;
   std::unique_ptr<zip_t, CloseZip> zip;
   std::vector<ZipEntry> entries;
-  std::unordered_map<std::string, std::size_t> by_name;  // looked up only
+  std::unordered_map<std::string_view, std::uint32_t> by_name;  // looked up only
   std::uint64_t crc_of(const ZipEntry& entry) const {
     zip_stat_t stat;
     return zip_stat_index(zip.get(), entry.index, 0, &stat) == 0 ? stat.crc : 0;
@@ -75,7 +75,7 @@ ZipReader::~ZipReader() = default;
 const std::vector<ZipEntry>& ZipReader::entries() const { return state_->entries; }
 
 const ZipEntry* ZipReader::find(std::string_view name) const {
-  const auto at = state_->by_name.find(std::string(name));
+  const auto at = state_->by_name.find(name);
   return at == state_->by_name.end() ? nullptr : &state_->entries[at->second];
 }
 
@@ -97,6 +97,8 @@ Result<ZipReader> ZipReader::open(const std::filesystem::path& path, const ZipLi
   if (count > limits.entries)
     return bad_input(fmt::format("{}: the ZIP lists {} files; up to {} are read", state->path,
                                  count, limits.entries));
+  state->entries.reserve(count);  // logs have some hundred thousand
+  state->by_name.reserve(count);
   std::uint64_t total = 0, packed = 0;
   for (std::uint64_t i = 0; i < count; ++i) {
     zip_stat_t stat;
@@ -105,15 +107,15 @@ Result<ZipReader> ZipReader::open(const std::filesystem::path& path, const ZipLi
     if (zip_stat_index(state->zip.get(), i, 0, &stat) != 0 || (stat.valid & kNeeded) != kNeeded)
       return bad_input(fmt::format("{}: file {} of the ZIP's list is damaged", state->path, i));
     ZipEntry entry{stat.name, i, stat.size, stat.comp_size, stat.comp_method};
-    const std::string where = fmt::format("{}: {}", state->path, entry.name);
+    const auto where = [&] { return fmt::format("{}: {}", state->path, entry.name); };
     if (entry.bytes > limits.entry_bytes)
-      return bad_input(fmt::format("{}: unpacks to {}; up to {} are read", where,
+      return bad_input(fmt::format("{}: unpacks to {}; up to {} are read", where(),
                                    size_text(entry.bytes), size_text(limits.entry_bytes)));
     if (entry.bytes > limits.ratio_from_bytes && entry.bytes / limits.ratio > entry.packed_bytes)
       return bad_input(fmt::format(
           "{}: unpacks to {} from {} bytes, more than {} times as much: this is no log but a file "
           "made to fill memory",
-          where, size_text(entry.bytes), entry.packed_bytes, limits.ratio));
+          where(), size_text(entry.bytes), entry.packed_bytes, limits.ratio));
     total += entry.bytes;
     packed += entry.packed_bytes;
     if (total > limits.total_bytes)
@@ -124,11 +126,12 @@ Result<ZipReader> ZipReader::open(const std::filesystem::path& path, const ZipLi
       return bad_input(fmt::format(
           "{}: the ZIP's files overlap ({} packed bytes in a file of {}): this is no log",
           state->path, packed, file_bytes));
-    const auto [at, is_new] = state->by_name.try_emplace(entry.name, state->entries.size());
+    const auto [at, is_new] =
+        state->by_name.try_emplace(entry.name, static_cast<std::uint32_t>(state->entries.size()));
     if (is_new)
-      state->entries.push_back(std::move(entry));
+      state->entries.push_back(entry);
     else
-      state->entries[at->second] = std::move(entry);
+      state->entries[at->second] = entry;
   }
   return ZipReader(std::move(state));
 }

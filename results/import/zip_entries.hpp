@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/base/result.hpp"
@@ -23,7 +24,7 @@ struct ZipLimits {
 };
 
 struct ZipEntry {
-  std::string name;
+  std::string_view name;  // lives as long as its reader
   std::uint64_t index = 0;
   std::uint64_t bytes = 0;  // unpacked, as the directory states it
   std::uint64_t packed_bytes = 0;
