@@ -23,7 +23,9 @@ if [ "$machine" != "$(uname -m)" ]; then
   build=build/$machine root=$PWD/build/$machine-sysroot
   readelf=${compiler%-gcc}-readelf strip=${compiler%-gcc}-strip options=(--sysroot="$root")
 fi
-[ -x "$build/npubench" ] || refuse "$build/npubench is not built; cmake --preset ${build#build/} && cmake --build $build"
+for file in npubench npubench_microbench pages/npubench.1; do
+  [ -e "$build/$file" ] || refuse "$build/$file is not built; cmake --preset ${build#build/} && cmake --build $build"
+done
 
 version=$(sed -n 's/^project(npubench VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
 out=build/portable/npubench-$version-$machine
