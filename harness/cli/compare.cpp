@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <future>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -92,6 +93,9 @@ int compare(const CompareOptions& options) {
          "compare: give two runs (compare A B), one run and two devices (compare RUN "
          "--devices X Y), all devices and one (compare RUN --against X) or two stages (compare "
          "RUN --stages mid sft), or an experiment's run (compare RUN --effects)"});
+  // Both at once: each may have hundreds of megabytes.
+  std::future<Result<RunRecords>> second;
+  if (!options.b.empty()) second = std::async([&] { return read_any_run(options.b); });
   auto a = read_any_run(options.a);
   if (!a) return fail(a.error());
   if (a->records.empty()) return fail(nothing_found(*a, "").value());
@@ -106,7 +110,7 @@ int compare(const CompareOptions& options) {
     const auto comparison = compare_devices(*a, options.devices[0], options.devices[1]);
     return comparison ? print(*comparison, options) : fail(comparison.error());
   }
-  auto b = read_any_run(options.b);
+  auto b = second.get();
   if (!b) return fail(b.error());
   if (b->records.empty()) return fail(nothing_found(*b, "").value());
   if (const auto stated = state_directions(options.directions, {&*a, &*b}); !stated)

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <future>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -91,6 +92,8 @@ int report(const ReportFlags& options) {
     return fail({ErrorCode::kBadInput, "--strict: is of the gate; give --baseline RUN too"});
   const auto policy = read_policy(options.policy);
   if (!policy) return fail(policy.error());
+  std::future<Result<RunRecords>> other;  // both at once
+  if (!options.baseline.empty()) other = std::async([&] { return read_any_run(options.baseline); });
   const auto run = read_any_run(options.run);
   if (!run) return fail(run.error());
   ReportInput input;
@@ -99,7 +102,7 @@ int report(const ReportFlags& options) {
   input.comparisons = device_comparisons(*run, is_gpu);
   std::optional<RunRecords> baseline;
   if (!options.baseline.empty()) {
-    auto records = read_any_run(options.baseline);
+    auto records = other.get();
     if (!records) return fail(records.error());
     baseline = std::move(*records);
     input.title = baseline->path.filename().string() + " → " + input.title;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <future>
 #include <iterator>
 #include <system_error>
 
@@ -22,11 +23,8 @@ fs::path home_of(const GateRequest& request, const RunRecords& run) {
   return request.home.empty() ? gate_home(run.path) : fs::path(request.home);
 }
 
-// Named, of the policy, or what was accepted last.
-Result<RunRecords> read_baseline(const GateRequest& request, const GatePolicy& policy,
-                                 const RunRecords& candidate) {
-  if (!request.baseline.empty()) return read_gate_side(request.baseline);
-  if (!policy.baselines.accepted.empty()) return read_gate_side(policy.baselines.accepted);
+// What was accepted last.
+Result<RunRecords> read_baseline(const GateRequest& request, const RunRecords& candidate) {
   const std::string suite = candidate.path.filename().string();
   const fs::path home = home_of(request, candidate);
   NB_TRY(const auto accepted, find_accepted(home, suite));
@@ -71,8 +69,12 @@ Result<GateResult> judge(const GateRequest& request) {
   NB_TRY(const GatePolicy policy, read_policy(request.policy));
   GateOptions how;
   how.strict = request.strict;
+  const std::string& named =
+      request.baseline.empty() ? policy.baselines.accepted : request.baseline;
+  std::future<Result<RunRecords>> ahead;  // both at once
+  if (!named.empty()) ahead = std::async([&] { return read_gate_side(named); });
   NB_TRY(RunRecords candidate, read_gate_side(request.candidate));
-  NB_TRY(RunRecords baseline, read_baseline(request, policy, candidate));
+  NB_TRY(RunRecords baseline, named.empty() ? read_baseline(request, candidate) : ahead.get());
   StatedDirections directions = request.directions;
   std::ranges::copy(policy.higher, std::back_inserter(directions.higher));
   std::ranges::copy(policy.lower, std::back_inserter(directions.lower));

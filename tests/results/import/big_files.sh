@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # How long files of other harnesses take that have 300 MB, and what they hold: a table of seconds and megabytes, and
-# an error where a promise is broken (README.md of results/import). Not part of tests/check.sh: it writes 5 GB.
+# an error where a promise is broken (README.md of results/import). Not part of tests/check.sh: it writes 5 GB and wants
+# two cores that nobody else uses.
 #   bash tests/results/import/big_files.sh build/release/npubench [MEGABYTES] [FOLDER]
 set -euo pipefail
 npubench=$(realpath "${1:?which npubench?}")
@@ -14,15 +15,15 @@ names="lm_eval:samples_quiz_2026-01-21T03-44-18.jsonl evalscope:reviews/m/quiz_d
   inspect_eval:log.eval helm:quiz/per_instance_stats.json opencompass:results/m/quiz.json"
 
 failed=0
-# measure NAME SECONDS MEGABYTES COMMAND...: processor seconds, since other programs may be running
+# measure NAME SECONDS MEGABYTES COMMAND...: seconds on the clock; those of the processor are shown beside them
 measure() {
   local name=$1 most_s=$2 most_mb=$3; shift 3
   local code=0
-  /usr/bin/time -f "%U %S %M" -o "$work/time" "$@" > "$work/out" 2> "$work/err" || code=$?
+  /usr/bin/time -f "%e %U %S %M" -o "$work/time" "$@" > "$work/out" 2> "$work/err" || code=$?
   [ "$code" -lt 64 ] || { echo "$name: exit code $code: $(head -c 300 "$work/err")" >&2; failed=1; return; }
-  read -r user system kilobytes < <(tail -n 1 "$work/time")
-  local seconds; seconds=$(awk "BEGIN {print $user + $system}")
-  printf '%-24s %6.2f s %5d MB\n' "$name" "$seconds" $((kilobytes / 1000))
+  read -r seconds user system kilobytes < <(tail -n 1 "$work/time")
+  printf '%-24s %6.2f s %6.2f s of processor %5d MB\n' "$name" "$seconds" \
+    "$(awk "BEGIN {print $user + $system}")" $((kilobytes / 1000))
   awk "BEGIN {exit !($seconds > $most_s || $kilobytes > 1000 * $most_mb)}" || return 0
   echo "$name: more than $most_s s or $most_mb MB" >&2
   failed=1
