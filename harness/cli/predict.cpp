@@ -69,7 +69,7 @@ Result<RunOutlook> outlook_of(const PredictOptions& options, const PredictSubjec
     outlook.steps = planned_iterations(train, config);
     outlook.is_by_recipe = true;
   }
-  if (is_base) outlook.error = expected_error(false, subject.profile.identity.kind);
+  if (is_base) outlook.error = expected_error(false, subject.profile.identity);
   if (settings.stage != TrainingStage::kRl) {  // whose dry steps take a second each
     NB_TRY(outlook.batch, fit_batch(settings, subject.profile, subject.between_nodes));
   }

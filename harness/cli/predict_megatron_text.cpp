@@ -93,7 +93,7 @@ Json megatron_json(const PredictQuestion& question, const MegatronAnswer& answer
             {"capacity_bytes", answer.capacity_bytes}};
   json["assumed"] = Json::object();
   for (const auto& [field, value] : answer.assumed) json["assumed"][field] = value;
-  json["expected_error"] = expected_error_json(expected_error(true, answer.profile.identity.kind));
+  json["expected_error"] = expected_error_json(expected_error(true, answer.profile.identity));
   const auto whole = [&](double step_ns) {
     const double time_ns = static_cast<double>(*answer.steps) * step_ns;
     return Json{{"steps", *answer.steps},
@@ -147,9 +147,8 @@ std::string megatron_text(const PredictQuestion& question, const MegatronAnswer&
   std::ranges::for_each(shares, [](std::string& s) { std::ranges::replace(s, '_', ' '); });
   rows.push_back({"  spent on", fmt::format("{}", fmt::join(shares, ", "))});
   if (answer.steps) rows.push_back({"whole run", whole_run_text(answer, answer.step.step_ns)});
-  const auto error = expected_error(true, answer.profile.identity.kind);
-  rows.push_back({"  expected error",
-                  error ? expected_error_text(*error) : "not known: no such run was measured"});
+  const IdentityProfile& machine = answer.profile.identity;
+  rows.push_back({"  expected error", expected_error_text(expected_error(true, machine), machine)});
   if (answer.step_of_other) {
     const double other_ns = answer.step_of_other->step_ns;
     rows.push_back(

@@ -38,7 +38,8 @@ Json prediction_json(const PredictedRun& run);
 std::string prediction_text(const PredictedRun& run);  // of one that fits
 
 // "± 6.6 %, at most 10.1 % (12 rows: …)"
-std::string expected_error_text(const ExpectedError& error);
+std::string expected_error_text(const std::optional<ExpectedError>& error,
+                                const IdentityProfile& machine);
 Json expected_error_json(const std::optional<ExpectedError>& error);
 
 Json fit_json(const std::string& device, const PredictSubject& subject, const FittingBatch& batch);

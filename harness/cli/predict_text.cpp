@@ -46,12 +46,6 @@ std::string bytes_text(std::uint64_t size_bytes) {
 
 using Rows = std::vector<std::vector<std::string>>;
 
-void add_error(Rows& rows, const RunOutlook& outlook) {
-  rows.push_back({"  expected error", outlook.error
-                                          ? expected_error_text(*outlook.error)
-                                          : "not known: no run of this kind was measured"});
-}
-
 // "4.7 × h100_sxm: 485 ms, 2 h 52 min, 23.0 card-hours"
 void add_other(Rows& rows, const PredictedRun& run) {
   const RunOutlook& outlook = *run.outlook;
@@ -83,11 +77,15 @@ void add_batch(Rows& rows, const FittingBatch& batch) {
 
 }  // namespace
 
-std::string expected_error_text(const ExpectedError& error) {
+std::string expected_error_text(const std::optional<ExpectedError>& error,
+                                const IdentityProfile& machine) {
+  if (machine.evidence)
+    return "not known: the machine's profile is made from data sheets, no run on it was measured";
+  if (!error) return "not known: no run of this kind was measured";
   return fmt::format(
-      "± {:.1f} %{} ({} rows: {})", 100 * error.mean,
-      error.largest > 0 ? fmt::format(", at most {:.1f} %", 100 * error.largest) : "", error.rows,
-      error.of);
+      "± {:.1f} %{} ({} rows: {})", 100 * error->mean,
+      error->largest > 0 ? fmt::format(", at most {:.1f} %", 100 * error->largest) : "",
+      error->rows, error->of);
 }
 
 std::string prediction_text(const PredictedRun& run) {
@@ -125,7 +123,9 @@ std::string prediction_text(const PredictedRun& run) {
                      human_time_ns(time_ns),
                      static_cast<double>(settings.cards) * time_ns / 3600e9)});
   }
-  if (run.outlook != nullptr) add_error(rows, *run.outlook);
+  if (run.outlook != nullptr)
+    rows.push_back(
+        {"  expected error", expected_error_text(run.outlook->error, run.profile.identity)});
   if (run.outlook != nullptr && !run.outlook->against.empty()) add_other(rows, run);
   rows.push_back({"throughput", human_rate(p.throughput_tok_s, "tok/s")});
   if (settings.stage != TrainingStage::kRl)

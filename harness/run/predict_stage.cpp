@@ -65,7 +65,7 @@ Result<void> run_predict(const PredictWork& work, const StageContext& context, R
         "token"));
   }
   if (stage == TrainingStage::kBase)
-    if (const auto error = expected_error(false, device.profile.identity.kind))
+    if (const auto error = expected_error(false, device.profile.identity))
       metrics.push_back(counted("expected_error", error->mean, "1", Direction::kNone, error->rows));
   metrics.push_back(counted("parameters", static_cast<double>(prediction.param_count), "1"));
   return {};

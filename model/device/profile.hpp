@@ -26,6 +26,8 @@ struct IdentityProfile {
   std::string vendor;
   std::string kind;    // "npu", "gpu", "cpu", "test"
   std::string source;  // where the machine's description comes from
+  // "data_sheet": nothing was measured on it, so how far predictions are off is not known.
+  std::optional<std::string> evidence;
   FieldList fields();
 };
 

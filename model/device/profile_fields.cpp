@@ -33,7 +33,11 @@ FieldList IdentityProfile::fields() {
       text("title", "what people call it", &title),
       text("vendor", "who makes it", &vendor),
       {"kind", "what it is", &kind, {.one_of = {"npu", "gpu", "cpu", "test"}, .required = true}},
-      text("source", "where the description comes from", &source)};
+      text("source", "where the description comes from", &source),
+      {"evidence",
+       "data_sheet: nothing was measured on it",
+       &evidence,
+       {.one_of = {"data_sheet"}, .omits_absent = true}}};
 }
 
 FieldList PeakProfile::fields() {

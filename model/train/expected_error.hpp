@@ -4,6 +4,8 @@
 #include <optional>
 #include <string_view>
 
+#include "model/device/profile.hpp"
+
 namespace nb {
 
 struct ExpectedError {
@@ -12,8 +14,9 @@ struct ExpectedError {
   std::string_view of;  // what was measured
 };
 
-// closed_form: Megatron's models; else nanochat's dry steps of BASE. kind: of the device, "npu" or
-// "gpu". Nothing: no run of the kind was measured. A test holds the table against the validation.
-std::optional<ExpectedError> expected_error(bool closed_form, std::string_view kind);
+// closed_form: Megatron's models; else nanochat's dry steps of BASE. Nothing: no run of the kind
+// was measured, or the machine is known by its data sheet alone. A test holds the table against the
+// validation.
+std::optional<ExpectedError> expected_error(bool closed_form, const IdentityProfile& device);
 
 }  // namespace nb

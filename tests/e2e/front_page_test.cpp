@@ -51,6 +51,19 @@ TEST(FrontPage, ItsPictureIsWhatReportDraws) {
   EXPECT_EQ(*drawn, read_file(fs::path(NB_SOURCE_DIR) / "report/example.svg").value());
 }
 
+TEST(FrontPage, ItsOwnDeviceIsPredicted) {
+  const Bench bench;
+  const fs::path card = bench.results() / "my_card.json";
+  ASSERT_TRUE(write_file(card, between(front_page(), "<<'EOF'\n", "EOF\n")));
+  const auto own = bench({"predict", "--device", card.string(), "--depth", "12", "--cards", "1"});
+  EXPECT_EQ(own.exit_code, 0) << own.err;
+  EXPECT_NE(own.out.find("not known: the machine's profile is made from data sheets"),
+            std::string::npos)
+      << own.out;
+  const auto base = bench({"predict", "--device", "rtx_4090", "--depth", "12", "--cards", "1"});
+  EXPECT_NE(own.out, base.out);
+}
+
 TEST(Compare, OneLineAScoreAndTablesForPapers) {
   const Bench bench;
   const std::string a = kExample + "/gpu_results", b = kExample + "/npu_results";

@@ -21,10 +21,10 @@ std::string error_of(const Json& json) {
 
 TEST(Profile, AllBuiltInOnesLoad) {
   const std::vector<std::string> names = profile_names();
-  EXPECT_EQ(names,
-            (std::vector<std::string>{"a100_sxm", "a800_sxm", "ascend_910a", "ascend_910b1",
-                                      "ascend_910b2", "ascend_910b3", "ascend_910b4", "ascend_910c",
-                                      "cpu_ref", "h100_sxm", "h200_sxm", "tiny"}));
+  EXPECT_EQ(names, (std::vector<std::string>{
+                       "a100_sxm", "a800_sxm", "ascend_910a", "ascend_910b1", "ascend_910b2",
+                       "ascend_910b3", "ascend_910b4", "ascend_910c", "b200_sxm", "cpu_ref",
+                       "h100_sxm", "h200_sxm", "h20_sxm", "l40s", "rtx_4090", "rtx_5090", "tiny"}));
   for (const std::string& name : names) {
     const Result<DeviceProfile> loaded = load_profile(name);
     ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
@@ -39,7 +39,8 @@ TEST(Profile, UnknownDeviceNamesTheNearest) {
   EXPECT_EQ(loaded.error().message,
             "no device \"ascend_910b\"; did you mean \"ascend_910a\"? (known: a100_sxm, a800_sxm, "
             "ascend_910a, ascend_910b1, ascend_910b2, ascend_910b3, ascend_910b4, ascend_910c, "
-            "cpu_ref, h100_sxm, h200_sxm, tiny; or the path of a profile that ends in .json)");
+            "b200_sxm, cpu_ref, h100_sxm, h200_sxm, h20_sxm, l40s, rtx_4090, rtx_5090, tiny; or "
+            "the path of a profile that ends in .json)");
 }
 
 TEST(Profile, LoadsAFileByItsPath) {

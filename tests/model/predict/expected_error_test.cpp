@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "model/device/profile.hpp"
 #include "model/predict/validate.hpp"
 
 namespace nb {
@@ -24,6 +25,12 @@ void expect_error(const ExpectedError& said, const std::vector<double>& errors) 
   EXPECT_NEAR(said.largest, largest, .0006) << said.of;
 }
 
+IdentityProfile device_of(const std::string& kind) {
+  IdentityProfile device;
+  device.kind = kind;
+  return device;
+}
+
 TEST(ExpectedError, IsWhatTheValidationFinds) {
   const auto tables = calibration_tables("");
   ASSERT_TRUE(tables) << tables.error().message;
@@ -39,12 +46,17 @@ TEST(ExpectedError, IsWhatTheValidationFinds) {
     else if (row.use == RowUse::kReport)
       on_gpu.push_back(*row.error);
   }
-  expect_error(*expected_error(true, "npu"), left_out);
-  expect_error(*expected_error(false, "npu"), on_npu);
-  expect_error(*expected_error(false, "gpu"), on_gpu);
+  expect_error(*expected_error(true, device_of("npu")), left_out);
+  expect_error(*expected_error(false, device_of("npu")), on_npu);
+  expect_error(*expected_error(false, device_of("gpu")), on_gpu);
   EXPECT_NE(validation->reference.find("a800_sxm 5.2 %"), std::string::npos)
       << validation->reference;
-  EXPECT_FALSE(expected_error(false, "cpu"));
+  EXPECT_FALSE(expected_error(false, device_of("cpu")));
+}
+
+TEST(ExpectedError, OfAMachineKnownByItsDataSheetIsNotKnown) {
+  EXPECT_TRUE(expected_error(false, load_profile("h100_sxm")->identity));
+  EXPECT_FALSE(expected_error(false, load_profile("rtx_4090")->identity));
 }
 
 }  // namespace
