@@ -104,7 +104,9 @@ Result<void> draw_plot(const Plot& plot, const fs::path& stem, const std::string
     // LC_ALL: numbers on the axes and in the file with a point, names in any script.
     gnuplotio::Gnuplot gnuplot("LC_ALL=C.UTF-8 " + shell_quoted(program) + " 2> " +
                                shell_quoted(messages.string()));
-    send(plot, script, PlotFormat::kSvg, svg_path, gnuplot);
+    PlotScript hovering = script;
+    add_hover(hovering, plot);
+    send(plot, hovering, PlotFormat::kSvg, svg_path, gnuplot);
     send(plot, script, PlotFormat::kPdf, pdf_path, gnuplot);
   }
   const auto said = read_file(messages);
@@ -119,7 +121,7 @@ Result<void> draw_plot(const Plot& plot, const fs::path& stem, const std::string
                      " did not draw it: " + first_line(said ? *said : std::string()));
   }
   NB_TRY_VOID(write_file(pdf_path, without_date(*pdf)));
-  return write_file(svg_path, svg_with_titles(*svg, plot));
+  return write_file(svg_path, svg_with_titles(svg_with_hover(*svg, plot), plot));
 }
 
 Result<void> draw_plot_file(const Plot& plot, const fs::path& file, const std::string& program) {

@@ -57,6 +57,10 @@ std::string plot_terminal(const Plot& plot, PlotFormat format);
 // What gnuplot drew, with the plot's own title and those of its series where gnuplot writes
 // "Gnuplot" and "gnuplot_plot_1": browsers show them, screen readers read them.
 std::string svg_with_titles(std::string svg, const Plot& plot);
+// Points that say their value under the mouse: added to an SVG's script, and put into what gnuplot
+// drew of it.
+void add_hover(PlotScript& script, const Plot& plot);
+std::string svg_with_hover(const std::string& svg, const Plot& plot);
 
 // Is that program there and does it answer --version?
 bool has_gnuplot(const std::string& program);

@@ -18,6 +18,9 @@ std::string svg_with_titles(std::string svg, const Plot& plot) {
   for (std::size_t i = 0; i < plot.series.size(); ++i)
     replace_first(svg, fmt::format("<title>gnuplot_plot_{}</title>", i + 1),
                   "<title>" + markup_escaped(plot.series[i].title) + "</title>");
+  constexpr std::string_view kOthers = "<title>gnuplot_plot_", kEnd = "</title>";  // plot_hover.cpp
+  for (std::size_t at; (at = svg.find(kOthers)) != svg.npos;)
+    svg.erase(at, svg.find(kEnd, at) + kEnd.size() - at);
   return svg;
 }
 

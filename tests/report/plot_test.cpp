@@ -111,7 +111,9 @@ TEST(DrawPlot, DrawsAllKindsAsSvgAndPdf) {
     ASSERT_TRUE(svg);
     EXPECT_NE(svg->find("h100_sxm</text>"), std::string::npos) << "the legend";
     EXPECT_NE(svg->find("<title>h100_sxm</title>"), std::string::npos) << "the series' own name";
+    EXPECT_EQ(svg->find("gnuplot_plot_"), svg->find("gnuplot_plot_1\""));
     EXPECT_EQ(svg->find("gnuplot_plot_1</title>"), std::string::npos);
+    EXPECT_EQ(svg->find("onmousemove"), std::string::npos) << "no script";
     EXPECT_EQ(svg->find("<title>Gnuplot"), std::string::npos);
     const auto pdf = read_file(stem.string() + ".pdf");
     ASSERT_TRUE(pdf);
@@ -119,6 +121,37 @@ TEST(DrawPlot, DrawsAllKindsAsSvgAndPdf) {
     EXPECT_EQ(pdf->find("CreationDate"), std::string::npos) << "two reports would differ";
     EXPECT_FALSE(fs::exists(stem.string() + ".messages"));
   }
+}
+
+// Every value can be read under the mouse; of a long series a hundred.
+TEST(DrawPlot, PointsSayTheirValueUnderTheMouse) {
+  if (!has_gnuplot("gnuplot")) GTEST_SKIP() << "skipped: no gnuplot";
+  const test::TempDir dir;
+  const auto svg_of = [&](const Plot& plot) {
+    EXPECT_TRUE(draw_plot(plot, dir / plot.name, "gnuplot"));
+    return read_file(dir / (plot.name + ".svg")).value();
+  };
+  const auto count = [](const std::string& text, std::string_view part) {
+    int times = 0;
+    for (std::size_t at = 0; (at = text.find(part, at)) != text.npos; ++at) ++times;
+    return times;
+  };
+  Plot plot;
+  plot.name = "long";
+  plot.x_label = "step";
+  PlotSeries series;
+  series.title = "a <b>";
+  for (int i = 0; i < 250; ++i) {
+    series.x.push_back(i);
+    series.y.push_back(-i / 8.0);
+  }
+  plot.series = {{}, series};  // the first has nothing to draw
+  const std::string line = svg_of(plot);
+  EXPECT_EQ(count(line, "<title>a &lt;b&gt;, step "), 84);
+  EXPECT_NE(line.find("<title>a &lt;b&gt;, step 102: −12.75</title>"), line.npos);
+  EXPECT_NE(svg_of(intervals()).find("<title>mw/facts, h100_sxm: 0.5 [0.4, 0.6]</title>"),
+            std::string::npos);
+  EXPECT_NE(svg_of(bars()).find("<title>d20x8, h100_sxm: 30.0 GiB</title>"), std::string::npos);
 }
 
 TEST(SvgTitles, AreThePlotsOwnAndEscaped) {
