@@ -102,7 +102,20 @@ class Concluder {
           }
         }
     if (ranks.empty()) return false;
+    sort_ranks(ranks);
+    const bool are_all = from->rank != "?" && ranks.size() + 1 == reading_.ranks.size();
+    if (are_all && std::ranges::all_of(ranks, [&](const std::string& rank) {
+          return has_given_up_before(rank, *from);
+        }))
+      return conclude({from->rank}, *from, "diag.server");
     return conclude(std::move(ranks), *from, "diag.agents");
+  }
+
+  bool has_given_up_before(const std::string& rank, const LogEvent& server) const {
+    return std::ranges::any_of(consequences_, [&](const LogEvent* event) {
+      return event->rank == rank && event->code == server.code && event->time_ns &&
+             server.time_ns && *event->time_ns < *server.time_ns;
+    });
   }
 
   // Ranks that wait in another collective than most.

@@ -282,9 +282,17 @@ std::optional<std::int64_t> Injector::limit_ns(std::int64_t step) const {
 }
 
 FailureStory Injector::story(const Planted& planted) const {
-  return {planted.fault,           limits_, launcher_,       settings_.environment,
-          first_.profile().name(), 0,       planted.time_ns, planted.site,
-          outcome(planted),        0};
+  return {planted.fault,
+          limits_,
+          launcher_,
+          settings_.environment,
+          settings_.process_group_timeout_s,
+          first_.profile().name(),
+          0,
+          planted.time_ns,
+          planted.site,
+          outcome(planted),
+          0};
 }
 
 std::optional<FailureStory> Injector::failed_at_start() {

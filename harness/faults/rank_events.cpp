@@ -22,7 +22,7 @@ class Planner {
           const FaultSite& site)
       : fault_(fault), limits_(limits), launcher_(launcher), site_(site) {
     rank_ = static_cast<int>(fault.first_rank());
-    out_.ranks.assign(static_cast<std::size_t>(ranks), {0, site.op, site.count, {}});
+    out_.ranks.assign(static_cast<std::size_t>(ranks), {0, site.op, site.count, site.dtype, {}});
     out_.first_rank = rank_;
   }
 
@@ -216,20 +216,23 @@ class Planner {
                       limits_.connect_s));
       end(rank).exitcode = 1;
     };
+    // Rank 0 asks nobody: it waits for those that ask it. Behind its own lateness they are gone.
+    const bool is_server_late = rank_ == 0;
     others([&](int rank) {
-      if (rank != 0) return is_unanswered(rank, limits_.connect_s);
-      const double longer = limits_.connect_s + kRankZeroLonger;
-      std::vector<int> connected;
-      for (int other = 0; other < size(); ++other)
-        if (other != rank_) connected.push_back(other);
-      add(0, longer, "EI0015",
-          fmt::format("topo exchange server get socket timeout! timeout[{:.0f} s], need connect "
-                      "rankNum is [{}], connected {} of {}, connected rankinfo [{}]. Failed to "
-                      "connect agent[{},].",
-                      longer, size(), size() - 1, size(), fmt::join(connected, ","), rank_));
-      end(0).exitcode = 1;
+      if (rank != 0) is_unanswered(rank, limits_.connect_s);
     });
-    is_unanswered(rank_, seconds + limits_.connect_s);
+    const double longer = limits_.connect_s + kRankZeroLonger;
+    std::vector<int> connected, missing;
+    for (int rank = 0; rank < size(); ++rank)
+      (rank != 0 && (is_server_late || rank == rank_) ? missing : connected).push_back(rank);
+    add(0, longer + (is_server_late ? seconds : 0), "EI0015",
+        fmt::format("topo exchange server get socket timeout! timeout[{:.0f} s], need connect "
+                    "rankNum is [{}], connected {} of {}, connected rankinfo [{}]. Failed to "
+                    "connect agent[{},].",
+                    longer, size(), connected.size(), size(), fmt::join(connected, ","),
+                    fmt::join(missing, ",")));
+    end(0).exitcode = 1;
+    if (!is_server_late) is_unanswered(rank_, seconds + limits_.connect_s);
   }
 
   void port() {
@@ -278,6 +281,7 @@ class Planner {
             : Values{"op", site_.op, other_op()};
     if (fault_.what == Mismatched::kCount) end(rank_).count = wrong_elements();
     if (fault_.what == Mismatched::kOp) end(rank_).op = other_op();
+    if (fault_.what == Mismatched::kDtype) end(rank_).dtype = value.wrong;
     out_.stops = true;
     out_.first_text = fmt::format("{} {} where the others have {} (injected)", value.name,
                                   value.wrong, value.right);

@@ -38,6 +38,7 @@ struct RankEnd {
   double launched_s = 0;        // when it began the collective that it waits in; of most: 0
   std::string op;               // which
   std::int64_t count = 0;       // its elements
+  std::string dtype;            // their type
   std::optional<int> exitcode;  // none: it still lives
 };
 

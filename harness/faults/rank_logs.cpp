@@ -142,7 +142,7 @@ class Writer {
         fmt::format("opData information is timeStamp:[{}], deviceId[{}], index[{}], count[{}], "
                     "reduceType[sum], dataType[{}], tag[{}]",
                     at(waiting.launched_s).plog(), event.rank, story_.site.number, waiting.count,
-                    story_.site.dtype, tag_of(waiting.op)));
+                    waiting.dtype, tag_of(waiting.op)));
   }
 
   void traceback(const RankEvent& event, const std::string& last) {
@@ -257,6 +257,14 @@ class Writer {
     text += fmt::format("MASTER_ADDR={}\nMASTER_PORT=29500\nWORLD_SIZE={}\n", kHost, ranks());
     for (const auto& [name, value] : story_.environment)
       text += fmt::format("{}={}\n", name, value);
+    if (!story_.process_group_timeout_s) return;
+    // The doctor weighs the one against the other: the default is said, too.
+    const std::string limit = "HCCL_EXEC_TIMEOUT";
+    const bool is_hccl = story_.limits.is_hccl;
+    if (is_hccl && !story_.environment.contains(limit))
+      text += fmt::format("{}={:.0f}\n", limit, story_.limits.exec_s);
+    text += fmt::format("dist.init_process_group(\"{}\", timeout=timedelta(seconds={:.0f}))\n",
+                        is_hccl ? "hccl" : "nccl", *story_.process_group_timeout_s);
   }
 
   const FailureStory& story_;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "harness/faults/rank_events.hpp"
@@ -18,6 +19,7 @@ struct FailureStory {
   Limits limits;
   Launcher launcher = Launcher::kNone;
   std::map<std::string, std::string> environment;
+  std::optional<double> process_group_timeout_s;
   std::string device;  // profile
   std::int64_t steps = 0;
   std::int64_t time_ns = 0;  // simulated, of the training, when it happened

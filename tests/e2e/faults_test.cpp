@@ -269,6 +269,11 @@ TEST(Faults, ClocksAreThoseOfTheEnvironment) {
   EXPECT_NE(never.ran.out.find("would never end"), std::string::npos) << never.ran.out;
   const Faulty watched({"kill:rank=3,step=5"}, {"--set", "/process_group_timeout=600"});
   EXPECT_EQ(watched.with("WATCHDOG", 600), kAllBut3);
+  EXPECT_TRUE(watched.with("EI0002", 1836).empty());
+  EXPECT_NE(watched.diagnosis().find("ENV137"), std::string::npos) << watched.diagnosis();
+  const Faulty by_default({"kill:rank=3,step=5"}, {"--set", "/process_group_timeout=1800"});
+  EXPECT_EQ(by_default.with("EI0002", 1836), kAllBut3);
+  EXPECT_EQ(by_default.failure.at("clock").at("watchdog_s"), 3636);
   const Bench bench;
   auto more = environment("HCCL_CONNECT_TIMEOUT", "60");
   more.insert(more.end(), {"--fault", "kill:rank=3,step=5"});
@@ -381,6 +386,15 @@ TEST(Faults, SeveralAreToldOneByOne) {
   EXPECT_NE(run.ran.err.find("rank 5 was 600 s late"), std::string::npos) << run.ran.err;
   EXPECT_NE(run.ran.err.find("fault kill:rank=1,step=7: not reached"), std::string::npos)
       << run.ran.err;
+}
+
+TEST(Faults, OfTheTrainVerbAreThoseOfASuite) {
+  const Bench bench;
+  const auto ran = bench.train({"--fault", "kill:rank=1,step=2", "--set",
+                                R"(/devices/0={"profile":"ascend_910b3","mesh":{"dp":2}})"});
+  EXPECT_EQ(ran.exit_code, 4) << ran.err;
+  EXPECT_NE(ran.out.find("FAILED at step 2 of 4"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("rank 0: EI0002 after 1836 s"), std::string::npos) << ran.out;
 }
 
 TEST(Faults, ThatNobodyWouldMeetAreRefusedBeforeAnyWork) {

@@ -1,5 +1,6 @@
 // Faults drawn at random, up to three at once, on meshes, launchers and limits drawn at random:
-// every training ends by itself, by a fault that was planted or not at all, and the same way twice.
+// every training ends by itself, by a fault that was planted or not at all, the same way twice, and
+// the doctor finds in the logs who was first.
 // NB_FAULT_SCHEDULES=200 plays as many; NB_FAULT_SCHEDULE=17 that one alone.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -19,6 +20,8 @@
 
 #include "harness/base/progress.hpp"
 #include "harness/base/rng.hpp"
+#include "harness/doctor/examine.hpp"
+#include "harness/doctor/log_scan.hpp"
 #include "harness/faults/failure.hpp"
 #include "harness/faults/injector.hpp"
 #include "tests/model/train/tiny_run.hpp"
@@ -152,6 +155,22 @@ End play(const test::TinyData& data, const Schedule& schedule) {
   return end;
 }
 
+// Whom the doctor names.
+std::vector<std::string> diagnosed(const FailureStory& story) {
+  std::vector<doctor::Captured> texts;
+  doctor::LogScan scan;
+  for (const auto& [name, text] : logs_of(story)) {
+    texts.push_back({name, text});
+    scan.begin(name);
+    scan.feed(text);
+    scan.end();
+  }
+  std::vector<std::string> ranks;
+  for (const doctor::Root& root : doctor::examine(texts, {}, scan.take()).diagnosis.roots)
+    ranks.push_back(root.event.rank);
+  return ranks;
+}
+
 // Ends the program, with the schedule's name, where one hangs.
 class Guard {
  public:
@@ -191,7 +210,7 @@ TEST(FaultSchedules, EndByThemselvesAndTheSameWayTwice) {
   const std::int64_t only = number_of("NB_FAULT_SCHEDULE", -1);
   const std::int64_t first = std::max<std::int64_t>(only, 0);
   const std::int64_t count = only >= 0 ? 1 : number_of("NB_FAULT_SCHEDULES", 24);
-  int at_start = 0, ended = 0, through = 0, never = 0;
+  int at_start = 0, ended = 0, through = 0, never = 0, right = 0, among = 0;
   double longest_s = 0;
   for (std::int64_t seed = first; seed < first + count; ++seed) {
     const Schedule schedule = Draw(static_cast<std::uint64_t>(seed))();
@@ -213,6 +232,16 @@ TEST(FaultSchedules, EndByThemselvesAndTheSameWayTwice) {
     }
     EXPECT_EQ(failure_json(*a.story), failure_json(*b.story));
     EXPECT_EQ(logs_of(*a.story), logs_of(*b.story));
+    const std::vector<std::string> named = diagnosed(*a.story);
+    const bool is_named =
+        std::ranges::find(named, std::to_string(a.story->outcome.first_rank)) != named.end();
+    right += named.size() == 1 && is_named ? 1 : 0;
+    among += named.size() > 1 && is_named ? 1 : 0;
+    // Of two ranks that say different things either may be wrong; NCCL compares no arguments; ranks
+    // that wait for ever say nothing.
+    if (schedule.mesh.ranks() > 2 && a.story->limits.is_hccl && !a.story->outcome.never_ends) {
+      EXPECT_TRUE(is_named) << fmt::format("named: {}", fmt::join(named, " "));
+    }
     (a.error == "at the start" ? at_start : ended) += 1;
     never += a.story->outcome.never_ends ? 1 : 0;
     // Only where no limit would end it.
@@ -220,8 +249,9 @@ TEST(FaultSchedules, EndByThemselvesAndTheSameWayTwice) {
   }
   fmt::print(
       "{} schedules: {} ended before the first step, {} in a step ({} of them would never end on "
-      "the device), {} ran through; the longest took {:.2f} s\n",
-      count, at_start, ended, never, through, longest_s);
+      "the device), {} ran through; the longest took {:.2f} s; the doctor names the first rank of "
+      "{}, and among others of {}\n",
+      count, at_start, ended, never, through, longest_s, right, among);
 }
 
 }  // namespace

@@ -45,6 +45,23 @@ bool reports(const FaultOutcome& out, std::string_view code) {
   return std::ranges::any_of(out.events, [&](const RankEvent& e) { return e.code == code; });
 }
 
+TEST(RankEvents, LateRankZeroIsWaitedForByThoseThatAskIt) {
+  const FaultOutcome out = outcome("late:rank=0,seconds=500,at=start");
+  EXPECT_EQ(out.first_rank, 0);
+  EXPECT_EQ(ranks_with(out, "EI0015", 120), all_but(0));
+  EXPECT_EQ(ranks_with(out, "EI0015", 640), std::set<int>{0});
+  EXPECT_NE(out.events.back().text.find("connected 1 of 8, connected rankinfo [0]. Failed to "
+                                        "connect agent[1,2,3,4,5,6,7,]."),
+            std::string::npos)
+      << out.events.back().text;
+}
+
+TEST(RankEvents, TypeThatDiffersLaterStandsInTheLogsOfThatRank) {
+  const FaultOutcome out = outcome("mismatch:rank=2,what=dtype,step=4");
+  for (int rank = 0; rank < kRanks; ++rank)
+    EXPECT_EQ(out.ranks[static_cast<std::size_t>(rank)].dtype, rank == 2 ? "bf16" : "fp32");
+}
+
 TEST(RankEvents, KilledWithoutALauncher) {
   const FaultOutcome out = outcome("kill:rank=3,step=20");
   EXPECT_EQ(out.first_rank, 3);
