@@ -87,6 +87,55 @@ void softcap_cross_entropy_backward(ConstMatrix logits, std::span<const int> tar
   });
 }
 
+void softcap_part_max(ConstMatrix logits, std::span<const int> targets, std::int64_t first,
+                      std::span<float> row_max, std::span<float> at_target,
+                      const CrossEntropySettings& settings) {
+  check_rows("cross_entropy_part", targets.size(), logits);
+  check_rows("cross_entropy_part", row_max.size(), logits);
+  check_rows("cross_entropy_part", at_target.size(), logits);
+  const inner::Table& table = inner::table();
+  const inner::CapScalars cap = cap_scalars(settings, false, false);
+  each_capped_row(logits, cap, [&](std::int64_t i, const float* t, const inner::CapRow& known) {
+    const auto row = static_cast<std::size_t>(i);
+    const std::int64_t target = targets[row] - first;
+    row_max[row] = table.largest_capped(known);
+    at_target[row] =
+        target >= 0 && target < logits.cols ? table.capped_value(t[target], cap) : 0.0f;
+  });
+}
+
+void softcap_part_sum(ConstMatrix logits, std::span<const float> row_max, std::span<float> row_sum,
+                      const CrossEntropySettings& settings) {
+  check_rows("cross_entropy_part", row_max.size(), logits);
+  check_rows("cross_entropy_part", row_sum.size(), logits);
+  const inner::Table& table = inner::table();
+  const inner::CapScalars cap = cap_scalars(settings, false, false);
+  each_capped_row(logits, cap, [&](std::int64_t i, const float* t, const inner::CapRow&) {
+    const auto row = static_cast<std::size_t>(i);
+    row_sum[row] = table.capped_sum(t, logits.cols, cap, row_max[row], false);
+  });
+}
+
+void softcap_part_backward(ConstMatrix logits, std::span<const int> targets, std::int64_t first,
+                           std::span<const float> row_max, std::span<const float> row_sum,
+                           float dloss, Matrix dlogits, const CrossEntropySettings& settings) {
+  check_rows("cross_entropy_part", targets.size(), logits);
+  check_rows("cross_entropy_part", row_max.size(), logits);
+  check_rows("cross_entropy_part", row_sum.size(), logits);
+  NB_CHECK(same_shape(logits, dlogits), "[cross_entropy_part] logits ({},{}), dlogits ({},{})",
+           logits.rows, logits.cols, dlogits.rows, dlogits.cols);
+  const inner::Table& table = inner::table();
+  const inner::CapScalars cap = cap_scalars(settings, false, false);
+  each_capped_row(logits, cap, [&](std::int64_t i, float* t, const inner::CapRow&) {
+    const auto row = static_cast<std::size_t>(i);
+    if (targets[row] == kIgnoreTarget) return table.fill(dlogits.row(i), logits.cols, 0.0f);
+    const inner::GradientScalars scalars = {row_max[row], row_sum[row], dloss};
+    // A target of another part is none of this one's columns.
+    table.capped_gradient(t, logits.cols, targets[row] - first, scalars, cap, false);
+    std::memcpy(dlogits.row(i), t, static_cast<std::size_t>(logits.cols) * sizeof(float));
+  });
+}
+
 void softcap(ConstMatrix logits, Matrix out, const CrossEntropySettings& settings) {
   NB_CHECK(same_shape(logits, out), "[softcap] logits ({},{}), out ({},{})", logits.rows,
            logits.cols, out.rows, out.cols);

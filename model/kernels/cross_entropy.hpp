@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "model/kernels/matmul.hpp"
@@ -64,6 +65,20 @@ void softcap_cross_entropy_backward(ConstMatrix logits, std::span<const int> tar
                                     std::span<const float> row_max, std::span<const float> row_sum,
                                     const LossGradients& dlosses, Matrix dlogits,
                                     const CrossEntropySettings& settings);
+
+// Of logits that are the columns [first, first + V) of wider rows (a vocabulary that ranks share),
+// targets counted in the whole. In the order of their use, what lies between is the caller's:
+// row_max: m of the part; at_target: z_y where the part has the target, else +0.
+void softcap_part_max(ConstMatrix logits, std::span<const int> targets, std::int64_t first,
+                      std::span<float> row_max, std::span<float> at_target,
+                      const CrossEntropySettings& settings);
+// Σ exp(z - m) of the part, m of the whole row.
+void softcap_part_sum(ConstMatrix logits, std::span<const float> row_max, std::span<float> row_sum,
+                      const CrossEntropySettings& settings);
+// The part's columns of softcap_cross_entropy_backward(), m and s of the whole rows.
+void softcap_part_backward(ConstMatrix logits, std::span<const int> targets, std::int64_t first,
+                           std::span<const float> row_max, std::span<const float> row_sum,
+                           float dloss, Matrix dlogits, const CrossEntropySettings& settings);
 
 // Inference: the capped logits, rounded to storage (in_fp32: not). out may be logits.
 void softcap(ConstMatrix logits, Matrix out, const CrossEntropySettings& settings);

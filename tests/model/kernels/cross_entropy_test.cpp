@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "harness/base/check.hpp"
@@ -153,6 +154,41 @@ TEST(CrossEntropy, ArgmaxNeverPicksNaN) {
   EXPECT_EQ(argmax, 2);
   score_targets(matrix(nothing, 1, 4), {&target, 1}, {}, {&argmax, 1}, {});
   EXPECT_EQ(argmax, 0);
+}
+
+// Columns of wider rows: the largest logit, the target's and the gradient are exact; Σ exp is a sum
+// of parts.
+TEST(CrossEntropy, OfPartsIsThatOfTheWholeRow) {
+  for (const PointwisePolicy& policy : test::pointwise_policies()) {
+    const CrossEntropySettings settings{.softcap = 15.0f, .pointwise = policy};
+    Array logits = test::random_array(6, 40, 1);
+    for (float& x : logits.memory()) x *= 8.0f;
+    const std::vector<int> targets = {0, 22, 23, kIgnoreTarget, 39, 7};
+    const LossResults whole = run<false>(logits, targets, settings);
+    std::vector<float> max(6, -INFINITY), sum(6), at_target(6);
+    Array dlogits(6, 40);
+    for (const auto& [first, cols] : {std::pair{0, 23}, std::pair{23, 17}}) {
+      std::vector<float> part_max(6), part_target(6), part_sum(6);
+      const ConstMatrix part = column_block(ConstMatrix(logits.view()), first, cols);
+      softcap_part_max(part, targets, first, part_max, part_target, settings);
+      softcap_part_sum(part, whole.row_max, part_sum, settings);
+      softcap_part_backward(part, targets, first, whole.row_max, whole.row_sum, 0.01f,
+                            column_block(dlogits.view(), first, cols), settings);
+      for (std::size_t i = 0; i < max.size(); ++i) {
+        max[i] = std::max(max[i], part_max[i]);
+        at_target[i] += part_target[i];
+        sum[i] += part_sum[i];
+      }
+    }
+    EXPECT_TRUE(test::same_bits(max, whole.row_max));
+    EXPECT_TRUE(test::same_bits(dlogits, whole.dlogits));
+    for (std::size_t i = 0; i < max.size(); ++i) {
+      EXPECT_NEAR(sum[i] / whole.row_sum[i], 1, 40 * 0x1p-24) << i;
+      if (targets[i] != kIgnoreTarget) {
+        EXPECT_NEAR(std::log(sum[i]) - (at_target[i] - max[i]), whole.losses[i], 1e-5) << i;
+      }
+    }
+  }
 }
 
 TEST(CrossEntropy, ATargetOutsideTheVocabularyFailsTheCheck) {
