@@ -17,6 +17,7 @@
 #include "model/train/mesh_settings.hpp"
 #include "model/train/mesh_step.hpp"
 #include "model/train/mesh_volumes.hpp"
+#include "model/train/tensor_cuts.hpp"
 
 namespace nb::cli {
 namespace {
@@ -60,10 +61,10 @@ struct Asked {
 
 Result<void> check_parallel(const MeshSettings& mesh, const DecoderConfig& config) {
   const std::int64_t tp = mesh.tp.value_or(1), pp = mesh.pp.value_or(1);
-  if (mesh.ranks() > 1 || mesh.zero)
+  if (mesh.data_ranks() > 1 || mesh.zero)
     return bad_input(
-        "--mesh: tp and pp are predicted without dp, zero and fsdp here; with dp of Megatron's "
-        "models (--model llama2-7b --tp 2 --pp 2)");
+        "--mesh: pp is predicted without dp, zero and fsdp here; with dp of Megatron's models "
+        "(--model llama2-7b --tp 2 --pp 2)");
   if (config.n_head % tp != 0 || config.n_kv_head % tp != 0)
     return bad_input(
         fmt::format("--mesh: tp {} does not divide the {} heads and {} key-value heads", tp,
@@ -76,26 +77,32 @@ Result<void> check_parallel(const MeshSettings& mesh, const DecoderConfig& confi
 
 Result<Asked> ask(const PredictQuestion& question, const MeshFlags& flags) {
   NB_TRY(MeshSettings mesh, parse_mesh(flags.mesh));
-  const std::int64_t parallel = mesh.tp.value_or(1) * mesh.pp.value_or(1);
-  MeshSettings data = mesh;
-  data.tp = data.pp = std::nullopt;
+  const std::int64_t stages = mesh.pp.value_or(1);
+  MeshSettings data = mesh;  // what runs dry; stages have a closed form
+  data.pp = std::nullopt;
+  if (stages > 1) data.tp = std::nullopt;
   NB_TRY_VOID(check_mesh(data));
   PredictQuestion asked = question;
-  const std::string cards = std::to_string(mesh.ranks() * parallel);
+  const std::string cards = std::to_string(mesh.ranks() * stages);
   if (std::string& given = asked.given["cards"]; !given.empty() && given != cards)
     return bad_input(
         fmt::format("--cards {}: --mesh {} has {}; leave one out", given, flags.mesh, cards));
-  asked.given["cards"] = std::to_string(mesh.ranks());  // that share the rows of a step
+  asked.given["cards"] = std::to_string(mesh.data_ranks());  // that share the rows of a step
   NB_TRY(PredictSubject subject, subject_of(asked));
   PredictSettings& settings = subject.settings;
   if (settings.stage != TrainingStage::kBase)
     return bad_input(
         fmt::format("--mesh: the stage is {}; on a mesh base is predicted", name(settings.stage)));
   NB_TRY_VOID(check_prediction(settings));
-  NB_TRY_VOID(check_ranks(data, data.ranks(), subject.profile), "--mesh");
+  NB_TRY_VOID(check_ranks(data, data.data_ranks(), subject.profile, Shared::kMicroBatches,
+                          Parallel::kTensor),
+              kWhere);
   NB_TRY(const std::int64_t rows, rows_of_step(settings));
   NB_TRY(const DecoderConfig config, config_of(settings));
-  if (parallel > 1) NB_TRY_VOID(check_parallel(mesh, config));
+  if (stages > 1)
+    NB_TRY_VOID(check_parallel(mesh, config));
+  else
+    NB_TRY_VOID(check_parts(config, mesh.tensor_ranks()), kWhere);
   MeshStepRequest request = {.config = config,
                              .mesh = data,
                              .device_batch_size = settings.device_batch_size.value_or(1),
@@ -139,7 +146,8 @@ Result<MeshStep> step_of(Asked& asked) {
                                                       "or --recompute true"));
 }
 
-// What ranks of tp and pp send, and what that takes on the links where each waits for it.
+// What stages of pp send, and ranks of tp in them, and what that takes on the links where each
+// waits for it.
 struct Parallel {
   SentBytes sent;
   double link_time_ns = 0, bubble = 0;
@@ -195,9 +203,7 @@ Rows first_rows(const PredictQuestion& question, const Asked& asked) {
   const MeshStepRequest& r = asked.request;
   const PredictSettings& s = asked.subject.settings;
   return {{"device",
-           fmt::format("{} × {}",
-                       asked.mesh.ranks() * asked.mesh.tp.value_or(1) * asked.mesh.pp.value_or(1),
-                       question.device)},
+           fmt::format("{} × {}", asked.mesh.ranks() * asked.mesh.pp.value_or(1), question.device)},
           {"mesh", mesh_text(asked.mesh)},
           {"model", fmt::format("{} d{}, {} parameters{}", s.model.value_or("nanochat"), s.depth,
                                 with_commas(param_count(r.config)),
@@ -224,7 +230,7 @@ int show_parallel(const PredictQuestion& question, const Asked& asked, bool json
   if (parallel.bubble > 0)
     table.rows.push_back({"bubble", fmt::format("{:.1f} % of ideal time", 100 * parallel.bubble)});
   table.rows.push_back({"time and memory of a step",
-                        "not known of nanochat's models on tp and pp; of Megatron's: --model "
+                        "not known of nanochat's models on pp; of Megatron's: --model "
                         "llama2-7b --tp 2 --pp 2"});
   say("{}", to_text(table, output_width()));
   return kExitOk;
@@ -235,8 +241,7 @@ int show_parallel(const PredictQuestion& question, const Asked& asked, bool json
 int show_mesh(const PredictQuestion& question, const MeshFlags& flags, bool json) {
   auto asked = ask(question, flags);
   if (!asked) return fail(asked.error());
-  if (asked->mesh.tp.value_or(1) * asked->mesh.pp.value_or(1) > 1)
-    return show_parallel(question, *asked, json);
+  if (asked->mesh.pp.value_or(1) > 1) return show_parallel(question, *asked, json);
   const auto step = step_of(*asked);
   if (!step) return fail(with_context(step.error(), question.device));
   const MeshStepRequest& r = asked->request;

@@ -7,8 +7,9 @@
 
 namespace nb {
 
-// Its rows where weights are cut.
+// Its rows, or its part, where weights are cut.
 inline std::vector<Parameter*> own_parameters(TrainedModel& model) {
+  if (model.tensor != nullptr) return model.tensor->decoder().trained_parameters();
   if (model.sharded == nullptr) return model.decoder.trained_parameters();
   std::vector<Parameter*> own;
   for (const ParameterRows& one : model.sharded->trained())

@@ -11,6 +11,9 @@
 #include "harness/suite/device_entry.hpp"
 #include "harness/suite/microbenchmarks.hpp"
 #include "harness/suite/plain_name.hpp"
+#include "model/decoder/config.hpp"
+#include "model/train/mesh_settings.hpp"
+#include "model/train/tensor_cuts.hpp"
 
 namespace nb {
 namespace {
@@ -66,15 +69,20 @@ Result<void> check_adapters(const std::optional<AdapterSettings>& lora, const De
   return check_lora(lora->lora, config, where + "/lora");
 }
 
-// The cards of every device share the parts of a step of that stage.
+// The cards of every device share the parts of a step of that stage, and its model where the stage
+// can (config).
 Result<void> check_meshes(const Suite& suite, std::int64_t parts, Shared shared,
-                          std::string_view stage, const std::string& where) {
+                          std::string_view stage, const std::string& where,
+                          const DecoderConfig* config = nullptr) {
   for (std::size_t i = 0; i < suite.devices.size(); ++i) {
     if (!suite.devices[i].mesh) continue;
     const std::string entry = fmt::format("{}: /devices/{}", where, i);
     NB_TRY(const ResolvedDevice device, resolve_device(suite.devices[i], entry));
-    NB_TRY_VOID(check_ranks(suite.devices[i].mesh, parts, device.profile, shared),
-                fmt::format("{}, /stages/{}", entry, stage));
+    const std::string at = fmt::format("{}, /stages/{}", entry, stage);
+    const Parallel parallel = config == nullptr ? Parallel::kData : Parallel::kTensor;
+    NB_TRY_VOID(check_ranks(suite.devices[i].mesh, parts, device.profile, shared, parallel), at);
+    if (config != nullptr)
+      NB_TRY_VOID(check_parts(*config, suite.devices[i].mesh->tensor_ranks()), at);
   }
   return {};
 }
@@ -131,12 +139,12 @@ Result<void> check_training(const Suite& suite, const std::string& where) {
   const TrainSettings& train = suite.stages.base->settings;
   auto batches = plan_batch(train, /*cards=*/1);
   if (!batches) return tl::unexpected<Error>(with_context(batches.error(), pointer));
-  NB_TRY_VOID(
-      check_meshes(suite, batches->accumulation_steps, Shared::kMicroBatches, "base", where));
   auto schedule = check_schedule(train);
   if (!schedule) return tl::unexpected<Error>(with_context(schedule.error(), pointer));
   const auto config = decoder_config(train, suite.tokenizer.vocab_size);
   if (!config) return tl::unexpected<Error>(with_context(config.error(), pointer));
+  NB_TRY_VOID(check_meshes(suite, batches->accumulation_steps, Shared::kMicroBatches, "base", where,
+                           &*config));
   return check_chat_stages(suite, *config, where);
 }
 

@@ -3,6 +3,7 @@
 #include <tuple>
 
 #include "model/ops/add.hpp"
+#include "model/ops/bias.hpp"
 #include "model/ops/embedding.hpp"
 #include "model/ops/first_columns.hpp"
 #include "model/ops/gain.hpp"
@@ -31,7 +32,16 @@ Tensor with_value_embedding(const Tensor& v, const Tensor& n, const BlockWeights
   return ops::add(v, ops::gate_heads(values, gate, "attn.ve"), "attn.ve");
 }
 
+// A product that ends a branch: of cut weights its parts are added before the bias, which is whole.
+Tensor joined(const Tensor& x, const LinearWeights& by, Cuts* cuts) {
+  if (cuts == nullptr) return linear(x, by);
+  Tensor y = ops::linear(x, *by.weight);
+  cuts->after_part_sum(y);
+  return by.bias == nullptr ? y : ops::add_bias(y, *by.bias, by.bias->name);
+}
+
 Tensor attention(const Tensor& n, const BlockWeights& w, const BlockPlace& at) {
+  if (at.cuts != nullptr) at.cuts->before_columns(n);
   const Architecture& a = at.config.architecture;
   const auto rotated = [&](const Tensor& x, const ops::Positions& positions, const char* label) {
     return x.empty() ? x : ops::rotary(x, at.tables, positions, label);
@@ -58,13 +68,17 @@ Tensor attention(const Tensor& n, const BlockWeights& w, const BlockPlace& at) {
   if (a.qk_norm) tell("attn.q_norm", q), tell("attn.k_norm", k);
   if (a.qk_scale != 1)
     std::tie(q, k) = std::tuple{scaled(q, "attn.q_scale"), scaled(k, "attn.k_scale")};
-  const Tensor y = project(at.pass.attend(at.layer, q, k, v), w.attn_proj);
+  const auto join = [&](const Tensor& x, const LinearWeights& by) {
+    return x.empty() ? x : joined(x, by, at.cuts);
+  };
+  const Tensor y = join(at.pass.attend(at.layer, q, k, v), w.attn_proj);
   tell("attn.c_proj", y);
   return y;
 }
 
 Tensor mlp(const Tensor& n, const BlockWeights& w, const BlockPlace& at) {
   const MlpKind kind = at.config.architecture.mlp;
+  if (at.cuts != nullptr) at.cuts->before_columns(n);
   at.pass.tell(at.layer, "mlp.norm", n);
   Tensor h;
   if (kind == MlpKind::kSwiglu) h = ops::silu(linear(n, w.c_gate), "mlp.silu");
@@ -81,7 +95,7 @@ Tensor mlp(const Tensor& n, const BlockWeights& w, const BlockPlace& at) {
       up = ops::multiply(h, up, "mlp.gated");
       break;
   }
-  const Tensor y = linear(up, w.mlp_proj);
+  const Tensor y = joined(up, w.mlp_proj, at.cuts);
   at.pass.tell(at.layer, "mlp.c_proj", y);
   return y;
 }

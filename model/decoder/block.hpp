@@ -1,6 +1,7 @@
 // One block of a decoder: x + attention(norm(x)), then x + mlp(norm(x)).
 #pragma once
 
+#include "model/decoder/cuts.hpp"
 #include "model/decoder/pass.hpp"
 #include "model/decoder/weights.hpp"
 
@@ -12,6 +13,7 @@ struct BlockPlace {
   const ops::RotaryTables& tables;
   Pass& pass;
   std::int64_t layer;
+  Cuts* cuts = nullptr;  // of the weights; null: they are whole
 };
 
 // x (rows, C) → (kept rows, C); empty where the pass wants none.

@@ -4,6 +4,7 @@
 
 #include "harness/base/check.hpp"
 #include "model/autograd/tape.hpp"
+#include "model/decoder/cuts.hpp"
 #include "model/decoder/parameters.hpp"
 #include "model/decoder/trunk.hpp"
 #include "model/decoder/whole_pass.hpp"
@@ -156,14 +157,19 @@ void Decoder::zero_grad() {
 
 float Decoder::loss_and_backward(std::span<const int> inputs, std::span<const int> targets,
                                  std::int64_t batch, std::int64_t time, double scale) {
-  return impl_->step(inputs, batch, time, [&](const Tensor& x) {
-    return ops::head_loss(x, *impl_->weights.lm_head, targets, scale, impl_->options());
+  Impl& m = *impl_;
+  Cuts* const cuts = cuts_of(m.weights);
+  return m.step(inputs, batch, time, [&](const Tensor& x) {
+    return cuts == nullptr ? ops::head_loss(x, *m.weights.lm_head, targets, scale, m.options())
+                           : cuts->head_loss(x, *m.weights.lm_head, targets, scale, m.options());
   });
 }
 
 float Decoder::objective_and_backward(std::span<const int> inputs, std::span<const int> targets,
                                       std::int64_t batch, std::int64_t time,
                                       const TokenObjective& objective) {
+  NB_CHECK(cuts_of(impl_->weights) == nullptr,
+           "[decoder] cut weights give no losses of single tokens");
   return impl_->step(inputs, batch, time, [&](const Tensor& x) {
     return objective(ops::head_losses(x, *impl_->weights.lm_head, targets, impl_->options()));
   });

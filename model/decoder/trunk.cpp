@@ -38,7 +38,9 @@ Tensor hooked(Tensor x, std::int64_t layer, WeightHooks* hooks, const Segment& s
 
 Tensor embedded(const DecoderWeights& w, const DecoderConfig& config, Pass& pass) {
   const Architecture& a = config.architecture;
-  Tensor x = ops::embedding(*w.wte, pass.ids(), pass.rows());
+  Cuts* const cuts = cuts_of(w);
+  Tensor x = cuts == nullptr ? ops::embedding(*w.wte, pass.ids(), pass.rows())
+                             : cuts->embedding(*w.wte, pass.ids(), pass.rows());
   pass.tell("transformer.wte", x);
   if (w.wpe != nullptr) {
     const std::vector<int> positions = pass.position_ids();
@@ -58,7 +60,8 @@ Tensor trunk(const DecoderWeights& w, const DecoderConfig& config, const ops::Ro
       x = ops::add(ops::scale(x, *w.resid_lambdas, layer, "resid_lambda"),
                    ops::scale(x0, *w.x0_lambdas, layer, "x0_lambda"), "x0.add");
     const auto here = [&w, &config, &tables, &pass, layer](const Tensor& in) {
-      return block(in, w.blocks[static_cast<std::size_t>(layer)], {config, tables, pass, layer});
+      return block(in, w.blocks[static_cast<std::size_t>(layer)],
+                   {config, tables, pass, layer, cuts_of(w)});
     };
     x = hooked(x, layer, w.hooks,
                [&](const Tensor& in) { return recomputes ? recomputed(in, here) : here(in); });

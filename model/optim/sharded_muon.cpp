@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <utility>
 
 #include "harness/base/check.hpp"
@@ -64,7 +65,38 @@ void ShardedMuon::step(const SchedulePoint& point) {
   for (const Block& block : blocks()) update_block(block, point);
 }
 
-// `send` and `received` have a piece a rank: the rows of one matrix, padded with zeros.
+namespace {
+
+// body(place in the whole, place in the pieces, count) for what each rank has of a matrix.
+template <class Body>
+void each_run(const ParameterRows& matrix, int ranks, std::size_t piece, const Body& body) {
+  const auto count = static_cast<std::size_t>(matrix.whole.count());
+  if (!matrix.is_columns) return body(std::size_t{0}, std::size_t{0}, count);  // padded at the end
+  const auto rows = static_cast<std::size_t>(matrix.whole[0]);
+  const std::size_t width = count / rows / static_cast<std::size_t>(ranks);
+  for (std::size_t r = 0; r < static_cast<std::size_t>(ranks); ++r)
+    for (std::size_t i = 0; i < rows; ++i)
+      body((i * static_cast<std::size_t>(ranks) + r) * width, r * piece + i * width, width);
+}
+
+void join(std::span<const float> pieces, std::size_t piece, const ParameterRows& matrix, int ranks,
+          std::span<float> whole) {
+  each_run(matrix, ranks, piece, [&](std::size_t at, std::size_t from, std::size_t count) {
+    std::ranges::copy(pieces.subspan(from, count), whole.subspan(at, count).begin());
+  });
+}
+
+void cut(std::span<const float> whole, const ParameterRows& matrix, int ranks, std::size_t piece,
+         std::span<float> pieces) {
+  each_run(matrix, ranks, piece, [&](std::size_t at, std::size_t to, std::size_t count) {
+    std::ranges::copy(whole.subspan(at, count), pieces.subspan(to, count).begin());
+  });
+}
+
+}  // namespace
+
+// `send` and `received` have a piece a rank: the rows of one matrix, padded with zeros, or its
+// columns.
 void ShardedMuon::update_block(const Block& block, const SchedulePoint& point) {
   const int ranks = communicator_.size(), rank = communicator_.rank();
   const ParameterRows& first = matrices_[block.members.front()];
@@ -93,13 +125,10 @@ void ShardedMuon::update_block(const Block& block, const SchedulePoint& point) {
   if (static_cast<std::size_t>(rank) < block.members.size()) {
     const ParameterRows& own = matrices_[block.members[static_cast<std::size_t>(rank)]];
     Tensor x = device_.allocate(own.whole, wire, own.rows->name);
-    if (executes) {  // the padding is at the end
-      const std::span<float> whole = x.host();
-      std::copy_n(received.begin(), whole.size(), whole.begin());
-    }
+    if (executes) join(received, piece, own, ranks, x.host());
     ops::orthogonalise(device_, x, own.rows->name);
     std::ranges::fill(send, 0.0F);
-    if (executes) std::ranges::copy(std::as_const(x).host(), send.begin());
+    if (executes) cut(std::as_const(x).host(), own, ranks, piece, send);
   } else {
     std::ranges::fill(send, 0.0F);
   }

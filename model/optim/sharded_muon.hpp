@@ -1,8 +1,8 @@
-// Muon where every rank has rows of each matrix (FSDP). The momentum is made where the rows are; of
-// as many matrices of one shape as ranks, rank r then gets the whole update of matrix r in the
-// policy's Muon dtype (all-to-all), orthogonalises it, and hands its rows back (all-to-all). Every
-// operation is that of one card, so that all bits are. The exchange is that of microsoft/dion's
-// Muon for FSDP2.
+// Muon where every rank has rows of each matrix (FSDP), or columns (tensor parallel). The momentum
+// is made where the rows are; of as many matrices of one shape as ranks, rank r then gets the whole
+// update of matrix r in the policy's Muon dtype (all-to-all), orthogonalises it, and hands its rows
+// back (all-to-all). Every operation is that of one card, so that all bits are. The exchange is
+// that of microsoft/dion's Muon for FSDP2.
 #pragma once
 
 #include <vector>
@@ -18,6 +18,7 @@ namespace nb {
 struct ParameterRows {
   Parameter* rows;
   Shape whole;
+  bool is_columns = false;  // it has columns instead, as many as every rank
 };
 
 class ShardedMuon final : public Optimizer {

@@ -16,6 +16,7 @@
 #include "model/train/data_ranks.hpp"
 #include "model/train/dry_step.hpp"
 #include "model/train/identity.hpp"
+#include "model/train/tensor_cuts.hpp"
 #include "model/train/training_defects.hpp"
 #include "model/train/validation.hpp"
 
@@ -105,7 +106,9 @@ Result<TrainResult> train(const TrainSettings& asked, Device& device, const Trai
   NB_TRY(const BatchPlan batches, plan_batch(settings, 1));
   NB_TRY_VOID(check_keep_steps(settings, planned_iterations(settings, config)));
   NB_TRY_VOID(check_replicas(batches.accumulation_steps, defects));
-  NB_TRY_VOID(check_ranks(mesh, batches.accumulation_steps, device.profile()));
+  NB_TRY_VOID(check_ranks(mesh, batches.accumulation_steps, device.profile(), Shared::kMicroBatches,
+                          Parallel::kTensor));
+  if (mesh) NB_TRY_VOID(check_parts(config, mesh->tensor_ranks()));
   NB_TRY_VOID(check_trainable(device));
   try {
     TrainedModel model(config, device);
@@ -114,7 +117,7 @@ Result<TrainResult> train(const TrainSettings& asked, Device& device, const Trai
     const auto prepare = [&](TrainedModel& one) {
       one.adamw_denominator = denominator;
       prepare_optimizers(one, rates, optimizer_rules(defects, denominator));
-      one.decoder.set_recompute(settings.recompute.value_or(false));
+      trained_decoder(one).set_recompute(settings.recompute.value_or(false));
     };
     prepare_ranks(mesh, model, prepare);
     add_replica(model, rates, settings, defects);

@@ -40,7 +40,9 @@ struct DataRanks::Rank {
     model.adamw_denominator = first.adamw_denominator;
     model.shard_plan = first.shard_plan;
     model.reduce = first.reduce;
+    model.tensor_plan = first.tensor_plan;
     if (model.shard_plan) model.shard_plan->rank = index;
+    if (model.tensor_plan) model.tensor_plan->rank = index;
     if (first.shared != nullptr)
       model.shared = std::make_unique<LentCommunicator>(device, index, ranks);
   }
@@ -55,7 +57,7 @@ DataRanks::DataRanks(TrainedModel& first, const MeshSettings& mesh,
     others_.push_back(std::make_unique<Rank>(first, r, static_cast<int>(mesh.ranks())));
     prepare(others_.back()->model);
   }
-  if (first.shared != nullptr || first.sharded != nullptr)
+  if (first.shared != nullptr || first.sharded != nullptr || first.tensor != nullptr)
     shared_state_ = std::make_unique<SharedState>(models());
 }
 DataRanks::~DataRanks() = default;
@@ -69,6 +71,10 @@ std::vector<TrainedModel*> DataRanks::models() const {
 }
 
 void DataRanks::share() {
+  if (first_.tensor != nullptr) {
+    for (TrainedModel* model : models()) model->tensor->take(first_.decoder);
+    return shared_state_->scatter();
+  }
   if (first_.sharded != nullptr) {
     for (TrainedModel* model : models()) model->sharded->take(first_.decoder);
     return shared_state_->scatter();
@@ -125,6 +131,9 @@ void DataRanks::run(const std::function<void(TrainedModel&, Communicator&)>& bod
       for (const auto& [kind, bytes] : world.sent_bytes()) sent_[kind] += bytes;
   });
   if (!done) throw std::runtime_error(done.error().message);
+  if (first_.tensor != nullptr)
+    for (TrainedModel* model : all)
+      if (model->tensor->plan().copy() == 0) model->tensor->give(first_.decoder);
   if (first_.sharded != nullptr)
     for (TrainedModel* model : all)
       if (model->sharded->plan().copy() == 0) model->sharded->give(first_.decoder);
@@ -179,6 +188,10 @@ namespace {
 // What this rank updates by, averaged.
 std::vector<OwnGradient> reduced_gradients(TrainedModel& model) {
   if (model.sharded != nullptr) return model.sharded->own_gradients();
+  if (model.tensor != nullptr) {
+    model.tensor->average_gradients();
+    return model.tensor->own_gradients();
+  }
   std::vector<OwnGradient> own;
   for (const auto& optimizer : model.optimizers) {
     optimizer->reduce();
@@ -225,8 +238,9 @@ double update_shares(TrainedModel& model, Communicator& world, std::optional<dou
     const double factor = *grad_clip / (norm + 1e-6);
     ops::grad_scale(world.device(), own, factor < 1 ? static_cast<float>(factor) : 1.0F);
   }
-  finish_update(model.decoder, model.optimizers, norm, point, loss(),
-                model.sharded == nullptr ? observer : nullptr);
+  const bool is_whole = model.sharded == nullptr && model.tensor == nullptr;
+  finish_update(trained_decoder(model), model.optimizers, norm, point, loss(),
+                is_whole ? observer : nullptr);
   if (model.sharded != nullptr && std::isfinite(norm)) model.sharded->zero_grad();
   return norm;
 }
@@ -236,7 +250,7 @@ double update_shares(TrainedModel& model, Communicator& world, std::optional<dou
 double update_on_rank(TrainedModel& model, Communicator& world, std::optional<double> grad_clip,
                       const SchedulePoint& point, const std::function<double()>& loss,
                       const StageObserver* observer) {
-  if (model.shared != nullptr || model.sharded != nullptr)
+  if (model.shared != nullptr || model.sharded != nullptr || model.tensor != nullptr)
     return update_shares(model, world, grad_clip, point, loss, observer);
   for (Parameter* p : model.decoder.trained_parameters()) {
     CollectiveBuffer gradient(p->grad);
@@ -279,9 +293,10 @@ std::string DataRanks::unshared() const {
 
 StepOutcome DataRanks::step(const StepPlan& plan, const SchedulePoint& point,
                             const std::function<Batch()>& next, const RankPass& pass) {
-  const std::int64_t ranks = size(), each = plan.accumulation_steps / ranks;
-  NB_CHECK(each * ranks == plan.accumulation_steps, "[data_ranks] {} micro-batches on {} ranks",
-           plan.accumulation_steps, ranks);
+  const std::int64_t ranks = size(), sharing = mesh_.data_ranks(),
+                     each = plan.accumulation_steps / sharing;
+  NB_CHECK(each * sharing == plan.accumulation_steps, "[data_ranks] {} micro-batches on {} ranks",
+           plan.accumulation_steps, sharing);
   begin(point.step);
   step_ = point.step;
   Device& device = first_.decoder.device();
@@ -313,12 +328,15 @@ StepOutcome DataRanks::step(const StepPlan& plan, const SchedulePoint& point,
         first_.disturbance->in_step(part, point.step, model, world);
     };
     disturb(StepPart::kForward);
-    for (std::size_t micro = rank; micro < batches.size(); micro += norms.size()) {
+    const auto together = static_cast<std::size_t>(mesh_.tensor_ranks());
+    for (std::size_t micro = rank / together; micro < batches.size();
+         micro += static_cast<std::size_t>(sharing)) {
       const Batch& batch = batches[micro];
       const auto number = static_cast<std::int64_t>(micro);
       model.decoder.begin_pass(number);
-      losses[micro] = pass(model, batch, number, 1.0 / static_cast<double>(each));
-      if (!goes_on_with_nan) note_on_rank(not_finite[rank], losses[micro], model, batch);
+      const double loss = pass(model, batch, number, 1.0 / static_cast<double>(each));
+      if (rank % together == 0) losses[micro] = loss;  // that of the others, too
+      if (!goes_on_with_nan) note_on_rank(not_finite[rank], loss, model, batch);
       if (plan.gradient_sum) round_gradients(model, *plan.gradient_sum);
     }
     disturb(StepPart::kBackward);
@@ -331,7 +349,7 @@ StepOutcome DataRanks::step(const StepPlan& plan, const SchedulePoint& point,
   outcome.grad_norm = norms.front();
   for (const std::string& where : not_finite)
     if (outcome.not_finite.empty()) outcome.not_finite = where;
-  if (first_.sharded != nullptr && !goes_on_with_nan)
+  if ((first_.sharded != nullptr || first_.tensor != nullptr) && !goes_on_with_nan)
     for (std::size_t micro = 0; micro < batches.size(); ++micro)
       note_not_finite(outcome.not_finite, losses[micro], first_.decoder, batches[micro]);
   if (first_.disturbance != nullptr) {
@@ -348,8 +366,20 @@ StepOutcome DataRanks::step(const StepPlan& plan, const SchedulePoint& point,
 
 std::vector<std::string> DataRanks::differing() const {
   std::vector<std::string> names;
+  const std::vector<TrainedModel*> all = models();
+  if (first_.tensor != nullptr) {
+    const auto add = [&](std::vector<std::string> more) {
+      for (std::string& name : more)
+        if (std::ranges::find(names, name) == names.end()) names.push_back(std::move(name));
+    };
+    const auto parts = static_cast<std::size_t>(first_.tensor_plan->parts);
+    for (std::size_t r = 1; r < all.size(); ++r) {
+      add(all[r]->tensor->differing(*first_.tensor));
+      if (r >= parts) add(all[r]->tensor->differing(*all[r % parts]->tensor));
+    }
+    return names;
+  }
   if (first_.sharded != nullptr) {
-    const std::vector<TrainedModel*> all = models();
     const auto pieces = static_cast<std::size_t>(first_.shard_plan->pieces);
     for (std::size_t r = pieces; r < all.size(); ++r)
       for (std::string& name : all[r]->sharded->differing(*all[r % pieces]->sharded))
@@ -379,8 +409,18 @@ WholeWeights::~WholeWeights() {
 TrainedModel::TrainedModel(const DecoderConfig& config, Device& device) : decoder(config, device) {}
 TrainedModel::~TrainedModel() = default;
 
+Decoder& trained_decoder(TrainedModel& model) {
+  return model.tensor == nullptr ? model.decoder : model.tensor->decoder();
+}
+
 void prepare_optimizers(TrainedModel& model, const OptimizerRates& rates,
                         const OptimizerRules& rules) {
+  if (model.tensor_plan) {
+    model.tensor = std::make_unique<TensorShard>(model.decoder, *model.tensor_plan);
+    model.optimizers = make_sharded_optimizers(model.tensor->trained(), model.decoder, rates,
+                                               model.tensor->group(), rules);
+    return;
+  }
   if (!model.shard_plan) {
     model.optimizers = make_optimizers(model.decoder, rates, model.shared.get(), rules);
     return;
@@ -394,21 +434,24 @@ void round_gradients(TrainedModel& model, DType dtype) {
   if (model.sharded != nullptr)
     model.sharded->round_gradients(dtype);
   else
-    round_gradients(model.decoder, dtype);
+    round_gradients(trained_decoder(model), dtype);
 }
 
 void note_on_rank(std::string& found, double loss, TrainedModel& model, const Batch& batch) {
-  if (model.sharded == nullptr) note_not_finite(found, loss, model.decoder, batch);
+  if (model.sharded == nullptr && model.tensor == nullptr)
+    note_not_finite(found, loss, model.decoder, batch);
 }
 
 void begin_on_rank(TrainedModel& model, Communicator& world) {
   if (model.shared != nullptr) model.shared->lend(&world);
   if (model.sharded != nullptr) model.sharded->begin(world);
+  if (model.tensor != nullptr) model.tensor->begin(world);
 }
 
 void end_on_rank(TrainedModel& model) {
   if (model.shared != nullptr) model.shared->lend(nullptr);
   if (model.sharded != nullptr) model.sharded->end();
+  if (model.tensor != nullptr) model.tensor->end();
 }
 
 void prepare_rank(const std::optional<MeshSettings>& mesh, TrainedModel& model,
@@ -422,6 +465,10 @@ void prepare_rank(const std::optional<MeshSettings>& mesh, TrainedModel& model,
                         .param = wire_type(mesh->param),
                         .reduce = wire_type(mesh->reduce)};
   }
+  if (mesh && mesh->tensor_ranks() > 1)
+    model.tensor_plan = TensorPlan{.parts = static_cast<int>(mesh->tensor_ranks()),
+                                   .copies = static_cast<int>(mesh->dp),
+                                   .reduce = wire_type(mesh->reduce)};
   if (ranks > 1 && mesh->zero)
     model.shared =
         std::make_unique<LentCommunicator>(model.decoder.device(), 0, static_cast<int>(ranks));
@@ -454,7 +501,7 @@ StepOutcome run_step(TrainedModel& model, const StepPlan& plan, const SchedulePo
     return run_step(model.decoder, model.optimizers, plan, point, next, model.observer);
   return model.ranks->step(plan, point, next,
                            [](TrainedModel& one, const Batch& batch, std::int64_t, double share) {
-                             return static_cast<double>(one.decoder.loss_and_backward(
+                             return static_cast<double>(trained_decoder(one).loss_and_backward(
                                  batch.inputs, batch.targets, batch.rows, batch.length, share));
                            });
 }

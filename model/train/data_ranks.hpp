@@ -12,7 +12,8 @@
 // or p is 2, since a ring begins elsewhere in a whole matrix than in a piece of each.
 //
 // FSDP (mesh/fsdp): weights, gradients and state are cut by rows (sharded_weights.hpp); the norm is
-// that of ZeRO-1.
+// that of ZeRO-1. Tensor parallelism (mesh/tp): so many neighbours compute a micro-batch together
+// (tensor_shard.hpp), and of p data-parallel groups each takes its share.
 #pragma once
 
 #include <cstdint>
@@ -103,6 +104,8 @@ class DataRanks {
 double update_on_rank(TrainedModel& model, Communicator& world, std::optional<double> grad_clip,
                       const SchedulePoint& point, const std::function<double()>& loss,
                       const StageObserver* observer);
+// Whose passes train: the rank's part of the model, or all of it.
+Decoder& trained_decoder(TrainedModel& model);
 // Of weights, gradients and optimizer state that ranks share, too.
 void round_gradients(TrainedModel& model, DType dtype);
 // note_not_finite() on a rank's thread: not of sharded weights, which are read by all ranks at

@@ -36,7 +36,8 @@ FieldList MeshSettings::fields() {
            "type in which gradients are averaged over ranks; absent: that of the gradients",
            &reduce,
            {.one_of = {"fp32", "bf16"}, .omits_absent = true}},
-          {"tp", "tensor parallel ranks: predicted only", &tp, later},
+          {"tp", "tensor parallel ranks, which share heads, MLP and vocabulary: BASE alone", &tp,
+           later},
           {"pp", "pipeline stages: predicted only", &pp, later},
           {"cp", "context parallel ranks: not executed", &cp, later},
           {"ep", "expert parallel ranks: not executed", &ep, later}};
@@ -55,19 +56,22 @@ Result<void> check_mesh(const MeshSettings& mesh) {
     const char* what;
   };
   for (const Later& one :
-       {Later{"tp", mesh.tp, "tensor parallel"}, Later{"pp", mesh.pp, "pipeline parallel"},
-        Later{"cp", mesh.cp, "context parallel"}, Later{"ep", mesh.ep, "expert parallel"}})
+       {Later{"pp", mesh.pp, "pipeline parallel"}, Later{"cp", mesh.cp, "context parallel"},
+        Later{"ep", mesh.ep, "expert parallel"}})
     if (one.ranks.value_or(1) > 1)
       return bad_input(
-          fmt::format("mesh/{}: {} training is not executed here, only dp, zero and fsdp are; "
+          fmt::format("mesh/{}: {} training is not executed here, only dp, zero, fsdp and tp are; "
                       "`npubench predict "
-                      "--mesh` tells what tp and pp take",
+                      "--mesh` tells what pp takes",
                       one.key, one.what));
+  if (mesh.tensor_ranks() > 1 && (mesh.is_sharded() || mesh.zero))
+    return bad_input(fmt::format("mesh/{}: is not executed beside tp; leave one of the two out",
+                                 mesh.zero ? "zero" : "fsdp"));
   if (mesh.is_sharded() && mesh.zero)
     return bad_input(
         "mesh/zero: decides nothing beside fsdp, whose ranks share the optimizers' state already; "
         "leave one out");
-  if (mesh.reduce && (mesh.ranks() == 1 || mesh.zero))
+  if (mesh.reduce && (mesh.data_ranks() == 1 || mesh.zero))
     return bad_input(fmt::format(
         "mesh/reduce: {}; leave it out",
         mesh.zero ? "ZeRO-1 reduces gradients in their own type" : "decides nothing on one rank"));
@@ -87,10 +91,14 @@ Result<void> check_mesh(const MeshSettings& mesh) {
 }
 
 Result<void> check_ranks(const std::optional<MeshSettings>& mesh, std::int64_t parts,
-                         const DeviceProfile& profile, Shared shared) {
+                         const DeviceProfile& profile, Shared shared, Parallel parallel) {
   if (!mesh) return {};
   NB_TRY_VOID(check_mesh(*mesh));
-  const std::int64_t ranks = mesh->ranks();
+  if (parallel == Parallel::kData && mesh->tensor_ranks() > 1)
+    return bad_input(
+        "mesh/tp: tensor parallel training is executed in BASE alone; leave it out, or end the "
+        "suite with BASE");
+  const std::int64_t ranks = mesh->data_ranks();
   const char* key = mesh->is_sharded() ? (mesh->dp > 1 ? "mesh" : "mesh/fsdp") : "mesh/dp";
   if (parts % ranks != 0) {
     const bool is_batches = shared == Shared::kMicroBatches;
@@ -102,10 +110,11 @@ Result<void> check_ranks(const std::optional<MeshSettings>& mesh, std::int64_t p
         : is_batches ? "es"
                      : "s"));
   }
-  if (const std::int64_t most = profile.links.devices.whole(); ranks > most)
+  if (const std::int64_t most = profile.links.devices.whole(); mesh->ranks() > most)
     return bad_input(fmt::format(
-        "{}: {} ranks of {}, which has {} card{} in a node; ranks train within one node", key,
-        ranks, profile.name(), most, most == 1 ? "" : "s"));
+        "{}: {} ranks of {}, which has {} card{} in a node; ranks train within one node",
+        mesh->tensor_ranks() > 1 ? "mesh" : key, mesh->ranks(), profile.name(), most,
+        most == 1 ? "" : "s"));
   return {};
 }
 

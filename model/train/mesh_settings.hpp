@@ -12,7 +12,8 @@
 
 namespace nb {
 
-// How a device entry of a suite lays out its cards: dp × fsdp of them.
+// How a device entry of a suite lays out its cards: dp × fsdp × tp of them, those of tp side by
+// side.
 struct MeshSettings {
   std::int64_t dp = 1;  // data-parallel ranks
   // 1: each holds a part of the optimizers' state and updates a part of the weights (ZeRO-1, as
@@ -25,10 +26,14 @@ struct MeshSettings {
   std::optional<std::string> shard = {};
   std::optional<std::string> param = {};   // type of gathered weights: "fp32", "bf16"
   std::optional<std::string> reduce = {};  // type in which gradients are averaged; not of zero
+  // Ranks that share the heads, the MLP and the vocabulary (tensor_shard.hpp); BASE alone.
+  std::optional<std::int64_t> tp = {};
   // Predicted only: refused by name here.
-  std::optional<std::int64_t> tp = {}, pp = {}, cp = {}, ep = {};
+  std::optional<std::int64_t> pp = {}, cp = {}, ep = {};
 
-  std::int64_t ranks() const { return dp * fsdp.value_or(1); }
+  std::int64_t ranks() const { return data_ranks() * tensor_ranks(); }
+  std::int64_t data_ranks() const { return dp * fsdp.value_or(1); }  // that share a step
+  std::int64_t tensor_ranks() const { return tp.value_or(1); }
   bool is_sharded() const { return fsdp.value_or(1) > 1; }
   std::int64_t copies() const { return is_sharded() && shard == "hybrid" ? dp : 1; }
   FieldList fields();
@@ -40,10 +45,12 @@ Result<void> check_mesh(const MeshSettings& mesh);
 std::optional<DType> wire_type(const std::optional<std::string>& name);
 
 enum class Shared : std::uint8_t { kMicroBatches, kQuestions };  // what the ranks share of a step
+enum class Parallel : std::uint8_t { kData, kTensor };           // what a stage executes
 
 // bad_input with the numbers: check_mesh(), the parts of a step do not go evenly over the ranks, or
 // a node of this machine has fewer cards.
 Result<void> check_ranks(const std::optional<MeshSettings>& mesh, std::int64_t parts,
-                         const DeviceProfile& profile, Shared shared = Shared::kMicroBatches);
+                         const DeviceProfile& profile, Shared shared = Shared::kMicroBatches,
+                         Parallel parallel = Parallel::kData);
 
 }  // namespace nb

@@ -22,7 +22,7 @@ class DryRank {
     const auto prepare = [&](TrainedModel& model) {
       if (request.lora) model.decoder.add_lora(*request.lora, 0);
       prepare_optimizers(model, {}, {.uses_muon = request.uses_muon});
-      model.decoder.set_recompute(request.recompute);
+      trained_decoder(model).set_recompute(request.recompute);
     };
     prepare_rank(request.mesh, model_, prepare);
   }
@@ -33,8 +33,8 @@ class DryRank {
     begin_on_rank(model_, *world_);
     const double share = 1 / static_cast<double>(request_.accumulation_steps);
     for (std::int64_t micro = 0; micro < request_.accumulation_steps; ++micro)
-      model_.decoder.loss_and_backward({}, {}, request_.device_batch_size,
-                                       request_.config.sequence_len, share);
+      trained_decoder(model_).loss_and_backward({}, {}, request_.device_batch_size,
+                                                request_.config.sequence_len, share);
     update_on_rank(
         model_, *world_, request_.grad_clip, {}, [] { return 0.0; }, nullptr);
     end_on_rank(model_);

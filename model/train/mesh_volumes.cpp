@@ -4,8 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <utility>
 
 #include "harness/base/table.hpp"
+#include "model/collectives/cost.hpp"
+#include "model/decoder/parameters.hpp"
 
 namespace nb {
 namespace {
@@ -33,6 +37,27 @@ double tensor_parallel_bytes(const DecoderConfig& config, const ActivationSize& 
   const double all_reduce = 2.0 * static_cast<double>(ranks - 1) / static_cast<double>(ranks) *
                             activation_bytes(config, size);
   return 4 * all_reduce * static_cast<double>(config.n_layer * size.micro_batches);
+}
+
+SentBytes tensor_parallel_step(const DecoderConfig& config, const ActivationSize& size,
+                               std::int64_t ranks, std::int64_t muon_bytes) {
+  const auto sent = [&](OpKind kind, double bytes) {
+    return bytes * sent_bytes_of(kind, 1, static_cast<int>(ranks));
+  };
+  const auto micro_batches = static_cast<double>(size.micro_batches);
+  const double numbers = 3 * 4 * static_cast<double>(size.rows * size.tokens);
+  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> matrices;  // of a shape
+  for (const ParameterSpec& spec : parameter_specs(config))
+    if (spec.role == ParameterRole::kMatrix) ++matrices[{spec.shape[0], spec.shape[1]}];
+  double exchanged = 0;
+  for (const auto& [shape, count] : matrices)
+    exchanged += static_cast<double>(2 * ((count + ranks - 1) / ranks) * shape.first *
+                                     shape.second * muon_bytes);
+  return {{"all_reduce", tensor_parallel_bytes(config, size, ranks) +
+                             sent(OpKind::kAllReduce,
+                                  micro_batches * (2 * activation_bytes(config, size) + numbers))},
+          {"all_gather", sent(OpKind::kAllGather, 3 * 4 * static_cast<double>(ranks))},
+          {"all_to_all", sent(OpKind::kAllToAll, exchanged)}};
 }
 
 double pipeline_bytes(const DecoderConfig& config, const ActivationSize& size,

@@ -1,6 +1,6 @@
-// What tensor and pipeline parallel ranks send, closed form: they are predicted, not executed. Per
-// rank and step; bytes of activations are given. Sources: Megatron-LM (arXiv:1909.08053, 3;
-// arXiv:2104.04473, 3.2). And what a mesh should be told of frozen weights. Pure functions.
+// What tensor and pipeline parallel ranks send, closed form. Per rank and step; bytes of
+// activations are given. Sources: Megatron-LM (arXiv:1909.08053, 3; arXiv:2104.04473, 3.2). And
+// what a mesh should be told of frozen weights. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +21,11 @@ struct ActivationSize {
 // backward, on t ranks.
 double tensor_parallel_bytes(const DecoderConfig& config, const ActivationSize& size,
                              std::int64_t ranks);
+// All of a step of BASE on t ranks, by kind of collective: besides, two such all-reduces a
+// micro-batch for embedding and head, three fp32 numbers a token for the loss, three a rank for the
+// norm, and Muon's matrices, whose updates go to their owners and back in muon_bytes an element.
+SentBytes tensor_parallel_step(const DecoderConfig& config, const ActivationSize& size,
+                               std::int64_t ranks, std::int64_t muon_bytes = 2);
 // rows × tokens × width a micro-batch, to the next stage in forward and to the one before in
 // backward: of a stage in the middle; of two stages half of it.
 double pipeline_bytes(const DecoderConfig& config, const ActivationSize& size, std::int64_t stages);

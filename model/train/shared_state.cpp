@@ -1,32 +1,38 @@
 #include "model/train/shared_state.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <utility>
 
 #include "harness/base/check.hpp"
 #include "model/optim/row_shards.hpp"
+#include "model/train/tensor_cuts.hpp"
 
 namespace nb {
 namespace {
 
-// Of the parameter that a state belongs to.
-Shape shape_of(const std::string& state, Decoder& decoder) {
+// That a state belongs to.
+const Parameter& parameter_of(const std::string& state, Decoder& decoder) {
+  const Parameter* found = nullptr;
   for (const Parameter* p : decoder.trained_parameters())
     for (const char* prefix : {"adamw.m.", "adamw.v.", "muon.buffer."})
-      if (state == prefix + p->name) return p->value.shape();
-  NB_CHECK(false, "[shared_state] {} belongs to no parameter", state);
-  return {};
+      if (state == prefix + p->name) found = p;
+  NB_CHECK(found != nullptr, "[shared_state] {} belongs to no parameter", state);
+  return *found;
 }
+
+// Which elements a part has.
+enum class PartsAre : std::uint8_t { kRows, kTensorCuts };
 
 }  // namespace
 
 // Of the optimizers at one place of the ranks' lists.
 class SharedState::Whole final : public Optimizer {
  public:
-  Whole(std::vector<Optimizer*> parts, int pieces, Decoder& decoder, Device& host)
-      : parts_(std::move(parts)), pieces_(pieces), decoder_(decoder), host_(host) {}
+  Whole(std::vector<Optimizer*> parts, int pieces, PartsAre are, Decoder& decoder, Device& host)
+      : parts_(std::move(parts)), pieces_(pieces), are_(are), decoder_(decoder), host_(host) {}
 
   void step(const SchedulePoint&) override { NB_CHECK(false, "[shared_state] does not train"); }
   void allocate_state() override {
@@ -35,8 +41,8 @@ class SharedState::Whole final : public Optimizer {
       part->allocate_state();
       for (const NamedState& one : part->state())
         if (!tensors_.contains(one.name))
-          tensors_[one.name] = host_.allocate(shape_of(one.name, decoder_), one.tensor->dtype(),
-                                              one.name, Lifetime::kLasting);
+          tensors_[one.name] = host_.allocate(parameter_of(one.name, decoder_).value.shape(),
+                                              one.tensor->dtype(), one.name, Lifetime::kLasting);
     }
   }
   std::vector<NamedState> state() override {
@@ -49,37 +55,46 @@ class SharedState::Whole final : public Optimizer {
   void gather() {
     if (!has_begun()) return;
     allocate_state();
-    each_part([](std::span<float> whole, Tensor& part) {
-      std::ranges::copy(std::as_const(part).host(), whole.begin());
+    each_part([](std::span<float> whole, std::span<float> part) {
+      std::ranges::copy(part, whole.begin());
     });
   }
   void scatter() {
-    each_part([](std::span<float> whole, Tensor& part) {
-      std::ranges::copy(whole, part.host().begin());
+    each_part([](std::span<float> whole, std::span<float> part) {
+      std::ranges::copy(whole, part.begin());
     });
     tensors_.clear();
   }
 
  private:
-  // body(its place in the whole, the part) for all tensors of all ranks. A part of the whole's size
-  // is the whole.
+  // body(its place in the whole, the part or some of it) for all tensors of all ranks. A part of
+  // the whole's size is the whole.
   template <class Body>
   void each_part(const Body& body) {
     if (tensors_.empty()) return;
     for (std::size_t rank = 0; rank < parts_.size(); ++rank)
       for (const NamedState& one : parts_[rank]->state()) {
         Tensor& tensor = tensors_.at(one.name);
-        const std::span<float> whole = tensor.host();
+        const std::span<float> whole = tensor.host(), part = one.tensor->host();
+        const int piece = static_cast<int>(rank) % pieces_;
+        if (are_ == PartsAre::kTensorCuts) {
+          each_run(parameter_of(one.name, decoder_).name, tensor.shape(), one.tensor->shape(),
+                   piece, [&](std::size_t at, std::size_t from, std::size_t run) {
+                     body(whole.subspan(at, run), part.subspan(from, run));
+                   });
+          continue;
+        }
         const auto count = static_cast<std::size_t>(one.tensor->count());
-        const RowShard rows = row_shard(tensor.shape(), static_cast<int>(rank) % pieces_, pieces_);
+        const RowShard rows = row_shard(tensor.shape(), piece, pieces_);
         body(count == whole.size() ? whole
                                    : whole.subspan(static_cast<std::size_t>(rows.first()), count),
-             *one.tensor);
+             part);
       }
   }
 
   std::vector<Optimizer*> parts_;  // one a rank
   int pieces_;                     // of a whole; the same on every so many ranks
+  PartsAre are_;
   Decoder& decoder_;
   Device& host_;
   std::map<std::string, Tensor> tensors_;
@@ -91,10 +106,13 @@ SharedState::SharedState(std::vector<TrainedModel*> models)
   for (std::size_t o = 0; o < models.front()->optimizers.size(); ++o) {
     std::vector<Optimizer*> parts;
     for (TrainedModel* model : models) parts.push_back(model->optimizers[o].get());
-    const auto& plan = models.front()->shard_plan;
-    const int pieces = plan ? plan->pieces : static_cast<int>(parts.size());
-    whole_.push_back(
-        std::make_unique<Whole>(std::move(parts), pieces, models.front()->decoder, host_));
+    const TrainedModel& first = *models.front();
+    const int pieces = first.tensor_plan  ? first.tensor_plan->parts
+                       : first.shard_plan ? first.shard_plan->pieces
+                                          : static_cast<int>(parts.size());
+    whole_.push_back(std::make_unique<Whole>(
+        std::move(parts), pieces, first.tensor_plan ? PartsAre::kTensorCuts : PartsAre::kRows,
+        models.front()->decoder, host_));
   }
 }
 

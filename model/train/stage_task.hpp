@@ -18,6 +18,7 @@
 #include "model/train/stage_observer.hpp"
 #include "model/train/step.hpp"
 #include "model/train/step_row.hpp"
+#include "model/train/tensor_shard.hpp"
 
 namespace nb {
 
@@ -35,6 +36,9 @@ struct TrainedModel {
   // How the weights are cut, and those that are (FSDP); none, null: the decoder's are whole.
   std::optional<ShardPlan> shard_plan;
   std::unique_ptr<ShardedWeights> sharded;
+  // The same of a tensor-parallel rank's part, which trains in the decoder's place.
+  std::optional<TensorPlan> tensor_plan;
+  std::unique_ptr<TensorShard> tensor;
   std::vector<std::unique_ptr<Optimizer>> optimizers;
   AdamWDenominator adamw_denominator = AdamWDenominator::kScaledStep;  // of these
   // Another model that is trained with it and ought to have the same weights; null: none. One of

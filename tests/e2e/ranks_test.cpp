@@ -32,6 +32,28 @@ TEST(Ranks, CardsShareAStepWithTheBitsOfOneThatAccumulates) {
   EXPECT_NE(record("h100_dp8").subject.at("weights"), on_gpu.subject.at("weights"));
 }
 
+TEST(Ranks, ShareAModelAsWellAsAStep) {
+  const Bench bench;
+  const auto ran = bench.run("suites/tensor_ranks.json", {"--set", "/stages/base/iterations=3"});
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const auto value = [&](const std::string& device, const char* metric) {
+    const Record record =
+        read_record(bench.node("train-base-" + device + "-s1")).value_or(Record());
+    const auto* found = find_metric(record, metric);
+    EXPECT_NE(found, nullptr) << device << " " << metric;
+    return found == nullptr ? 0.0 : found->value.value_or(0);
+  };
+  for (const char* device : {"910b3_tp2", "910b3_dp2_tp2"}) {
+    EXPECT_NEAR(value(device, "val_bpb") / value("910b3", "val_bpb"), 1, 0.01) << device;
+    EXPECT_EQ(value(device, "replica_mismatch"), 0) << device;
+    EXPECT_LT(value(device, "peak_memory_bytes"), value("910b3", "peak_memory_bytes"));
+  }
+  // Two micro-batches of 2 × 128 tokens: ten all-reduces of them in bf16 and three numbers a token.
+  const double activation = 2 * 128 * 128 * 2, numbers = 3 * 4 * 2 * 128;
+  EXPECT_EQ(value("910b3_tp2", "sent_bytes_all_reduce"), 3 * 2 * (10 * activation + numbers));
+  EXPECT_EQ(value("910b3_tp2", "sent_bytes_all_gather"), 3 * 12);
+}
+
 // Every stage that trains has the cards of its device; what is evaluated stands on one of them.
 TEST(Ranks, ShareTheStepsOfAllStages) {
   const Bench bench;
@@ -76,7 +98,12 @@ TEST(Ranks, ThatCannotShareAStepAreRefusedBeforeAnyWork) {
                   64,
                   {"/devices/0", "/stages/rl", "mesh/dp: 2 ranks cannot share the 3 questions"});
   expect_sentence(bench.run("suites/ranks.json", {"--set", "/devices/1/mesh/tp=2"}), 64,
-                  {"/devices/1", "mesh/tp: tensor parallel training is not executed here"});
+                  {"/devices/1", "/stages/base", "mesh/tp: 2 ranks cannot share 1 head evenly"});
+  expect_sentence(bench.run("tests/e2e/stages.json",
+                            {"--set", R"(/devices=[{"profile":"ascend_910b3","mesh":{"tp":2}}])",
+                             "--set", "/stages/base/model=llama", "--set", "/stages/base/depth=2"}),
+                  64,
+                  {"/devices/0", "mesh/tp: tensor parallel training is executed in BASE alone"});
   expect_sentence(bench.run("suites/ranks.json", {"--set", "/devices/1/mesh/dp=0"}), 64,
                   {"/devices/1/mesh/dp"});
 }
@@ -116,8 +143,14 @@ TEST(PredictMesh, TellsBytesTimeAndPeakOfEveryMesh) {
   EXPECT_GT(shards.at("communication_time_ns"), 0);
   EXPECT_EQ(ask("dp=4,zero=1").at("sent_bytes").at("reduce_scatter"), .75 * all);
   EXPECT_EQ(ask("dp=2,fsdp=2,shard=hybrid").at("sent_bytes").at("all_reduce"), all / 2);
-  // Four all-reduces a block of 2 × 512 × 256 in bf16, four micro-batches.
-  EXPECT_EQ(ask("tp=2").at("sent_bytes"), (Json{{"all_reduce", 4 * 4 * 4 * 524288.0}}));
+  // Four all-reduces a block of 2 × 512 × 256 in bf16, two more for embedding and head, and three
+  // numbers a token, four micro-batches; sixteen square matrices and eight of 4 × 256.
+  const Json cut = ask("tp=2");
+  EXPECT_EQ(cut.at("sent_bytes"), (Json{{"all_reduce", 4 * ((4 * 4 + 2) * 524288.0 + 3 * 4 * 1024)},
+                                        {"all_gather", 12.0},
+                                        {"all_to_all", 2 * 2 * (8 + 2 * 2 * 4) * 65536.0 / 2}}));
+  EXPECT_LT(cut.at("peak_allocated_bytes"), ask("dp=1").at("peak_allocated_bytes"));
+  EXPECT_EQ(ask("dp=2,tp=2").at("accumulation_steps"), 2);
   EXPECT_EQ(ask("pp=4").at("bubble"), .75);
   EXPECT_NE(ask("fsdp=4,param=bf16", {"--lora-rank", "1"}).at("finding").dump().find("dp 4 sends"),
             std::string::npos);
@@ -135,8 +168,8 @@ TEST(PredictMesh, RefusesWhatItCannotTell) {
   expect_sentence(ask("dp=2,dp=2"), 64, {"dp is given twice"});
   expect_sentence(ask("sdp=4"), 64, {"unknown key", "dp"});
   expect_sentence(ask("dp=2,fsdp=2"), 64, {"mesh/shard", "say which"});
-  expect_sentence(ask("dp=2,tp=2"), 64, {"tp and pp are predicted without dp"});
-  expect_sentence(ask("tp=3"), 64, {"tp 3 does not divide the 2 heads"});
+  expect_sentence(ask("dp=2,pp=2"), 64, {"pp is predicted without dp"});
+  expect_sentence(ask("tp=3"), 64, {"mesh/tp: 3 ranks cannot share 2 heads evenly"});
   expect_sentence(ask("pp=3"), 64, {"pp 3 does not divide the 4 blocks"});
   expect_sentence(ask("dp=16"), 64, {"8 cards in a node"});
   expect_sentence(ask("dp=4", {"--cards", "8"}), 64, {"--cards 8: --mesh dp=4 has 4"});

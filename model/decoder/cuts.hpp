@@ -1,0 +1,35 @@
+// Where the weights of a decoder are parts of larger matrices, and whole activations meet cut ones:
+// what a pass does there is the affair of whoever cut them. A decoder whose weight hooks are Cuts
+// too (Decoder::set_weight_hooks) asks them; the sizes of its config are those of its parts.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "model/autograd/parameter.hpp"
+#include "model/decoder/weights.hpp"
+#include "model/device/tensor.hpp"
+#include "model/ops/head.hpp"
+
+namespace nb {
+
+class Cuts {
+ public:
+  virtual ~Cuts() = default;
+  // Rows of a table of which this decoder has some: ids and result are of the whole one.
+  virtual Tensor embedding(Parameter& table, std::span<const int> ids, std::int64_t rows) = 0;
+  // x, whole, is about to be read by products that give some columns of their results: its gradient
+  // is a part of a sum.
+  virtual void before_columns(const Tensor& x) = 0;
+  // y, of a product that summed over some columns of its input, is a part of a sum and becomes
+  // the whole one, in place.
+  virtual void after_part_sum(Tensor& y) = 0;
+  // ops::head_loss() where w has some of the tokens, targets are of all.
+  virtual Tensor head_loss(const Tensor& x, Parameter& w, std::span<const int> targets,
+                           double scale, const ops::HeadOptions& options) = 0;
+};
+
+// Null: the weights are whole.
+inline Cuts* cuts_of(const DecoderWeights& w) { return dynamic_cast<Cuts*>(w.hooks); }
+
+}  // namespace nb
