@@ -14,16 +14,18 @@
 
 namespace nb {
 
-enum class PlotKind { kLines, kBars, kIntervals };
+// kAreas: values of the series on top of each other, the first at the bottom; a reference is a
+// line.
+enum class PlotKind { kLines, kAreas, kBars, kIntervals };
 
 struct PlotSeries {
   std::string title;                               // legend
-  std::vector<double> x, y;                        // kLines
+  std::vector<double> x, y;                        // kLines; kAreas: the same x in all
   bool with_points = false;                        // kLines: few values, mark them
   std::vector<std::optional<double>> values;       // kBars, kIntervals: one per category
   std::vector<std::optional<Interval>> intervals;  // kIntervals: of the value itself
-  bool is_reference =
-      false;  // kIntervals: a mark across the whole category ("chance"), not a row of its own
+  bool is_reference = false;  // kIntervals: a mark across the whole category ("chance"), not a row
+                              // of its own; kAreas: a line ("capacity")
   std::vector<std::string> labels;  // kBars: text at the end of each bar
   std::vector<double> starts;       // kBars: where each bar begins; empty: all at 0
 };
@@ -41,6 +43,10 @@ struct Plot {
   bool is_log_y = false;
   std::vector<std::pair<double, std::string>> x_tics;  // kLines: in place of numbers
 };
+
+inline bool is_over_x(const Plot& plot) {
+  return plot.kind == PlotKind::kLines || plot.kind == PlotKind::kAreas;
+}
 
 // Commands that end in one plot command reading inline data, and the data: rows of x, y, x low, x
 // high, y low, y high.

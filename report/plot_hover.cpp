@@ -29,7 +29,7 @@ std::string place_on_x(const Plot& plot, double x) {
 std::string text_of_point(const Plot& plot, std::size_t s, std::size_t i) {
   if (s >= plot.series.size()) return "";
   const PlotSeries& series = plot.series[s];
-  if (plot.kind == PlotKind::kLines) {
+  if (is_over_x(plot)) {
     if (i >= series.x.size() || i >= series.y.size()) return "";
     const std::string place = place_on_x(plot, series.x[i]);
     return fmt::format("{}{}{}: {}", series.title, place.empty() ? "" : ", ", place,
@@ -62,7 +62,7 @@ void add_hover(PlotScript& script, const Plot& plot) {
   const std::vector<std::vector<std::array<double, 6>>> data = script.data;
   for (std::size_t s = 0; s < plot.series.size() && drawn < data.size(); ++s) {
     const auto& series = plot.series[s];
-    const bool is_line = plot.kind == PlotKind::kLines;
+    const bool is_line = is_over_x(plot);
     std::vector<std::size_t> points;  // the indices of its rows
     for (std::size_t i = 0; i < (is_line ? std::min(series.x.size(), series.y.size())
                                          : std::min(plot.categories.size(), series.values.size()));

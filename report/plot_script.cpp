@@ -36,7 +36,7 @@ std::size_t rows_per_category(const Plot& plot) {
 // less for a long list of single intervals.
 int height_of(const Plot& plot) {
   const int legend = 22 * static_cast<int>((plot.series.size() + 2) / 3);
-  if (plot.kind == PlotKind::kLines) return 360 + legend;
+  if (is_over_x(plot)) return 360 + legend;
   const int rows = static_cast<int>(plot.categories.size() * rows_per_category(plot));
   if (plot.kind == PlotKind::kIntervals && rows > 12 && rows_per_category(plot) == 1)
     return 120 + legend + 20 * rows;
@@ -88,7 +88,7 @@ std::string value_axis(const Plot& plot) {
       least = most == 0 ? y : std::min(least, y);
       most = std::max(most, y);
     }
-  std::string text;
+  std::string text = plot.kind == PlotKind::kAreas ? "set yrange [0:*]\n" : "";
   if (plot.is_log_y && least > 0) {
     const double low = std::exp2(std::floor(std::log2(least)));
     // Within a factor of two no power would be left: then the tics are gnuplot's own.
@@ -111,6 +111,20 @@ Rows line_rows(const PlotSeries& series) {
   return rows;
 }
 
+// Each on top of those before it: y, y low and y high are where it ends, begins and ends.
+Rows area_rows(const Plot& plot, std::size_t s) {
+  Rows rows = line_rows(plot.series[s]);
+  if (plot.series[s].is_reference) return rows;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    auto& [x, y, x_low, x_high, y_low, y_high] = rows[i];
+    y_low = 0;
+    for (std::size_t below = 0; below < s; ++below)
+      if (!plot.series[below].is_reference) y_low += plot.series[below].y[i];
+    y = y_high = y_low + plot.series[s].y[i];
+  }
+  return rows;
+}
+
 Rows category_rows(const Plot& plot, std::size_t s) {
   const PlotSeries& series = plot.series[s];
   Rows rows;
@@ -128,6 +142,11 @@ Rows category_rows(const Plot& plot, std::size_t s) {
     rows.push_back({value, y, interval.low, interval.high, y - half, y + half});
   }
   return rows;
+}
+
+Rows rows_of(const Plot& plot, std::size_t s) {
+  if (plot.kind == PlotKind::kLines) return line_rows(plot.series[s]);
+  return plot.kind == PlotKind::kAreas ? area_rows(plot, s) : category_rows(plot, s);
 }
 
 double right_end(const PlotSeries& series, std::size_t category) {
@@ -150,6 +169,11 @@ std::string style_of(const Plot& plot, std::size_t s) {
   const char* colour = kColours[s % kColours.size()];
   // Every other line is dashed: two curves that lie on each other are both seen.
   const std::string line = fmt::format("lc rgb '{}' lw 2 dt {}", colour, s % 2 == 0 ? 1 : 2);
+  if (plot.kind == PlotKind::kAreas)
+    return plot.series[s].is_reference
+               ? "using 1:2 with lines lw 2 dt 3 lc rgb '#222222'"
+               : fmt::format("using 1:5:6 with filledcurves fs solid 0.85 noborder lc rgb '{}'",
+                             colour);
   if (plot.kind == PlotKind::kBars)
     return fmt::format("using 1:2:3:4:5:6 with boxxyerror fs solid 0.85 noborder lc rgb '{}'",
                        colour);
@@ -178,7 +202,7 @@ std::string plot_terminal(const Plot& plot, PlotFormat format) {
 PlotScript plot_script(const Plot& plot) {
   PlotScript script;
   script.commands = frame(plot);
-  script.commands += plot.kind == PlotKind::kLines ? value_axis(plot) : category_axis(plot);
+  script.commands += is_over_x(plot) ? value_axis(plot) : category_axis(plot);
   if (plot.kind == PlotKind::kBars) {
     double largest = 0, smallest = 0;
     for (const PlotSeries& series : plot.series)
@@ -195,7 +219,7 @@ PlotScript plot_script(const Plot& plot) {
   }
   std::string parts;
   for (std::size_t s = 0; s < plot.series.size(); ++s) {
-    Rows rows = plot.kind == PlotKind::kLines ? line_rows(plot.series[s]) : category_rows(plot, s);
+    Rows rows = rows_of(plot, s);
     if (rows.empty()) continue;
     parts += fmt::format("{}'-' {} title {}", parts.empty() ? "plot " : ", ", style_of(plot, s),
                          quoted(plot.series[s].title));

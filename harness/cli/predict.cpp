@@ -11,6 +11,7 @@
 #include "harness/base/say.hpp"
 #include "harness/base/table.hpp"
 #include "harness/cli/common.hpp"
+#include "harness/cli/memory_plot.hpp"
 #include "harness/cli/own_constants.hpp"
 #include "harness/cli/predict_ask.hpp"
 #include "harness/cli/predict_calibrate.hpp"
@@ -56,6 +57,18 @@ Result<void> write_trace(const PredictOptions& options, const PredictSubject& su
   return write_file(options.trace, text);
 }
 
+Result<void> draw_memory(const PredictOptions& options, const PredictSubject& subject,
+                         const Prediction& prediction) {
+  NB_TRY(const DryStepRequest request,
+         dry_step_request(subject.settings, subject.profile, subject.between_nodes,
+                          prediction.device_batch_size));
+  NB_TRY(const MemoryOverStep memory, memory_over_step(request, subject.profile), "--plot");
+  const std::string title =
+      fmt::format("{}: memory of a card over a step, {} rows a micro-batch, simulated",
+                  options.question.device, prediction.device_batch_size);
+  return draw_plot_file(memory_plot(memory, title), options.plot, "gnuplot");
+}
+
 // The whole stage, how far off such figures were, the largest batch, and another device.
 Result<RunOutlook> outlook_of(const PredictOptions& options, const PredictSubject& subject) {
   const PredictSettings& settings = subject.settings;
@@ -84,6 +97,8 @@ Result<RunOutlook> outlook_of(const PredictOptions& options, const PredictSubjec
 }
 
 int show_prediction(const PredictOptions& options) {
+  if (!options.plot.empty())
+    if (const auto format = plot_format_of(options.plot); !format) return fail(format.error());
   const auto subject = subject_of(options.question);
   if (!subject) return fail(subject.error());
   const auto prediction = predict(subject->settings, subject->profile, subject->between_nodes);
@@ -109,9 +124,13 @@ int show_prediction(const PredictOptions& options) {
          fmt::format("{}: {}{}; {}", options.question.device, prediction->out_of_memory,
                      prediction->is_borderline ? "; borderline: with 2 % more memory it fits" : "",
                      largest_batch_text(*prediction))});
-  if (options.trace.empty()) return kExitOk;
-  const auto written = write_trace(options, *subject, *prediction);
-  return written ? kExitOk : fail(written.error());
+  if (!options.trace.empty())
+    if (const auto written = write_trace(options, *subject, *prediction); !written)
+      return fail(written.error());
+  if (!options.plot.empty())
+    if (const auto drawn = draw_memory(options, *subject, *prediction); !drawn)
+      return fail(drawn.error());
+  return kExitOk;
 }
 
 std::optional<Error> both_batches(const PredictOptions& options) {
@@ -185,6 +204,9 @@ Result<void> write_megatron_trace(const std::string& path, const MegatronAnswer&
 }
 
 int show_megatron(const PredictOptions& options) {
+  if (!options.plot.empty())
+    return fail({ErrorCode::kBadInput,
+                 "--plot: of Megatron's models only a sweep is drawn; add --sweep FIELD=a,b"});
   if (options.fit_batch)
     if (const auto problem = both_batches(options)) return fail(*problem);
   auto answer = ask_megatron(options.question, options.megatron);
@@ -333,9 +355,14 @@ Action add_predict(CLI::App& app) {
       ->type_name("FILE")
       ->excludes(fit)
       ->excludes(sweep);
-  app.add_option("--plot", options->plot, "also draw the sweep into FILE.svg or FILE.pdf")
-      ->type_name("FILE")
-      ->needs(sweep);
+  CLI::Option* plot =
+      app.add_option(
+             "--plot", options->plot,
+             "also draw the sweep, or without one the memory of a card over the step and what "
+             "holds it, into FILE.svg or FILE.pdf")
+          ->type_name("FILE")
+          ->excludes(fit)
+          ->excludes(mesh);
   CLI::Option* csv = app.add_flag("--csv", options->csv, "the sweep as CSV")->needs(sweep);
   app.add_option("--against", options->against,
                  "the same on another device, and how much longer this one takes")
@@ -346,6 +373,7 @@ Action add_predict(CLI::App& app) {
                  "rates, memory and times of a table (a file, or published:NAME) beside what the "
                  "device would take: plausible, low, high or impossible, and why")
       ->type_name("TABLE")
+      ->excludes(plot)
       ->excludes(fit)
       ->excludes(sweep);
   add_validate_options(app, options->validate);

@@ -87,7 +87,7 @@ void each_counter(Counters& counters, const Visit& visit) {
 }
 
 TraceEvent event_of(const Kernel& kernel, const OpDesc& desc, const Launch& launch, Stream stream,
-                    Limiter limiter, std::uint64_t allocated_bytes, std::int64_t ranks = 1) {
+                    Limiter limiter, const CachingAllocator& memory, std::int64_t ranks = 1) {
   TraceEvent event;
   event.kernel = kernel.name;
   event.label = traced_label(desc.label, {kernel, ranks});
@@ -100,7 +100,8 @@ TraceEvent event_of(const Kernel& kernel, const OpDesc& desc, const Launch& laun
   event.dispatch_ns = launch.dispatch_end_ns - launch.dispatch_start_ns;
   event.flops = kernel.flops;
   event.size_bytes = kernel.read_bytes + kernel.write_bytes;
-  event.allocated_bytes = allocated_bytes;
+  event.allocated_bytes = memory.stats().allocated_bytes;
+  event.by_use = memory.allocated_by_use();
   return event;
 }
 
@@ -152,8 +153,7 @@ void Device::Impl::launch(const Kernel& kernel, const OpDesc& desc) {
   account.add_time(op_class, limit_of(kernel.unit, cost.limiter), cost.time_ns);
   accounted_ns = launched.end_ns;
   if (trace.recording()) {
-    trace.add(event_of(kernel, desc, launched, Stream::kCompute, cost.limiter,
-                       memory.stats().allocated_bytes));
+    trace.add(event_of(kernel, desc, launched, Stream::kCompute, cost.limiter, memory));
   }
 }
 
@@ -171,8 +171,8 @@ void Device::Impl::count_collective(const OpDesc& desc, const Launch& launched,
   kernel.name = name(desc.kind);
   kernel.unit = KernelUnit::kLink;
   kernel.read_bytes = size_bytes;
-  trace.add(event_of(kernel, desc, launched, Stream::kCommunication, Limiter::kLink,
-                     memory.stats().allocated_bytes, options.ranks));
+  trace.add(event_of(kernel, desc, launched, Stream::kCommunication, Limiter::kLink, memory,
+                     options.ranks));
 }
 
 // Runs the arithmetic and records it. start: when Device::run began.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "harness/base/json_io.hpp"
+#include "model/device/memory.hpp"
 
 namespace nb {
 
@@ -31,6 +32,7 @@ struct TraceEvent {
   double flops = 0;
   std::uint64_t size_bytes = 0;       // read and written
   std::uint64_t allocated_bytes = 0;  // simulated memory in use when it was launched
+  BytesByUse by_use{};                // what it held
 };
 
 class Trace {

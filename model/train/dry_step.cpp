@@ -1,5 +1,7 @@
 #include "model/train/dry_step.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -181,6 +183,28 @@ Json trace_dry_step(const DryStepRequest& request, const DeviceProfile& profile)
   card.step(request.accumulation_steps, request.rollout);
   card.device().trace().end();
   return card.device().trace().chrome_json(profile.name());
+}
+
+Result<MemoryOverStep> memory_over_step(const DryStepRequest& request,
+                                        const DeviceProfile& profile) {
+  DryCard card(request, profile, true);
+  warm_up(card, request);
+  Trace& trace = card.device().trace();
+  trace.begin_step();
+  card.step(request.accumulation_steps, request.rollout);
+  trace.end();
+  if (trace.dropped() > 0)
+    return bad_input(fmt::format(
+        "the step launches {} kernels, more than can be drawn; take fewer micro-batches",
+        trace.events().size() + trace.dropped()));
+  MemoryOverStep memory;
+  memory.capacity_bytes =
+      card.device().memory().capacity_bytes - card.device().memory().reserve_bytes;
+  for (const TraceEvent& event : trace.events()) {
+    memory.time_ns.push_back(event.dispatch_start_ns - trace.events().front().dispatch_start_ns);
+    memory.by_use.push_back(event.by_use);
+  }
+  return memory;
 }
 
 bool step_fits(const DryStepRequest& request, const DeviceProfile& profile) {

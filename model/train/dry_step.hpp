@@ -75,6 +75,16 @@ DryStep run_dry_step(const DryStepRequest& request, const DeviceProfile& profile
 // OutOfMemory.
 Json trace_dry_step(const DryStepRequest& request, const DeviceProfile& profile);
 
+// What the card's memory holds while the steady step launches its kernels, all micro-batches of it.
+struct MemoryOverStep {
+  std::vector<std::int64_t> time_ns;  // of the launch, from the step's start
+  std::vector<BytesByUse> by_use;
+  std::uint64_t capacity_bytes = 0;  // that a job may have
+};
+// Errors: more kernels than a trace holds.
+Result<MemoryOverStep> memory_over_step(const DryStepRequest& request,
+                                        const DeviceProfile& profile);
+
 // Does a step with that batch fit in memory? Its time is not computed.
 bool step_fits(const DryStepRequest& request, const DeviceProfile& profile);
 

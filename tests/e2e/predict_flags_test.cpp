@@ -36,6 +36,25 @@ TEST(PredictFlags, TraceOpensInPerfetto) {
   EXPECT_GT(trace.at("traceEvents").size(), 100U);
 }
 
+TEST(PredictFlags, PlotDrawsTheMemoryOfTheStep) {
+  const Bench bench;
+  const fs::path file = bench.results() / "memory.svg";
+  const auto result = bench(small_step({"--device-batch", "4", "--plot", file.string()}));
+  if (result.err.find("gnuplot-nox") != result.err.npos) GTEST_SKIP() << "skipped: no gnuplot";
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const auto svg = read_file(file);
+  ASSERT_TRUE(svg);
+  for (const char* part : {"parameters, ms of the step", "activations, ms of the step",
+                           "<title>capacity</title>", "4 rows a micro-batch, simulated"})
+    EXPECT_NE(svg->find(part), svg->npos) << part;
+  const auto other = bench(small_step({"--plot", (bench.results() / "memory.png").string()}));
+  EXPECT_EQ(other.exit_code, 64) << other.err;
+  const auto megatron =
+      bench({"predict", "--device", "ascend_910b3", "--model", "llama2-7b", "--plot", "m.svg"});
+  EXPECT_EQ(megatron.exit_code, 64);
+  EXPECT_NE(megatron.err.find("only a sweep is drawn"), megatron.err.npos) << megatron.err;
+}
+
 TEST(PredictFlags, FitBatchSaysTheMargin) {
   const Bench bench;
   const auto text = bench(small_step({"--fit-batch"}));

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "model/train/dry_step.hpp"
 
@@ -94,6 +95,28 @@ TEST(FitBatch, SamplesOfRlCountAsRows) {
   const auto batch = fit_batch(settings, *load_profile("ascend_910b4"));
   ASSERT_TRUE(batch) << batch.error().message;
   EXPECT_GT(batch->rows, 1);
+}
+
+// The picture's highest point is the peak that is predicted, of what is predicted to hold it.
+TEST(MemoryOverStep, PeaksWhereThePredictionSays) {
+  PredictSettings settings = fit_settings();
+  settings.device_batch_size = 2;
+  settings.total_batch_tokens = 3 * 2 * 512 * 2;
+  const DeviceProfile card = *load_profile("ascend_910b3");
+  const auto predicted = predict(settings, card);
+  const auto request = dry_step_request(settings, card, {}, 2);
+  ASSERT_TRUE(predicted && request);
+  const auto memory = memory_over_step(*request, card);
+  ASSERT_TRUE(memory) << memory.error().message;
+  EXPECT_EQ(memory->time_ns.size(), predicted->account.launch_count());
+  EXPECT_TRUE(std::ranges::is_sorted(memory->time_ns));
+  const auto sum_of = [](const BytesByUse& bytes) {
+    return std::accumulate(bytes.begin(), bytes.end(), std::uint64_t{0});
+  };
+  const auto fullest = std::ranges::max_element(memory->by_use, {}, sum_of);
+  EXPECT_EQ(sum_of(*fullest), predicted->steady_peak.allocated_bytes);
+  EXPECT_EQ(*fullest, predicted->peak_by_use);
+  EXPECT_LT(sum_of(*fullest), memory->capacity_bytes);
 }
 
 // The trace is the predicted step: its kernels and collectives end with it.
