@@ -414,6 +414,14 @@ inline constexpr PhraseRow kPhrases[] = {
     {"micro_sim", "Simulated clock", "模拟时钟"},
     {"micro_device", "The device's clock", "设备时钟"},
     {"micro_host", "Host clock (never gated)", "主机时钟（从不进入门禁）"},
+    {"plot_ratios", "Times of microbenchmarks: {} against {}", "微基准测试的耗时：{} 对比 {}"},
+    {"axis_ratio", "time on {} / time on {}", "{} 的耗时 / {} 的耗时"},
+    {"ratio", "ratio", "比值"},
+    {"equally_fast", "equally fast", "同样快"},
+    {"ratios_mean",
+     "{} takes {} × the time of {}: the geometric mean of {} microbenchmarks, which range "
+     "from {} × to {} ×.",
+     "{0} 的耗时是 {2} 的 {1} 倍：{3} 个微基准测试的几何平均，范围为 {4} 至 {5} 倍。"},
 
     // inventory
     {"n_records", "{} record|{} records", "{} 条记录"},

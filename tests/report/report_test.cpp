@@ -115,6 +115,36 @@ TEST(Report, EveryFlipIsInTheTable) {
 }
 
 // Names, numbers and commands are the same; nothing but them is English.
+// 2 × and 8 ×: four times as long, whichever side is the baseline. The host's times say nothing of
+// the devices.
+TEST(Report, MicrobenchmarksHaveAGeometricMean) {
+  FakeRun run;
+  for (const char* device : {"ascend_910b3", "h100_sxm"}) {
+    const double slower = device[0] == 'a' ? 1 : 0;
+    Record record = run.add_prediction(device, 1e9, 1e9);
+    record.kind = "micro";
+    record.name = "matmul";
+    record.node_key += record.name;
+    record.metrics = {test::metric_of("matmul/d2/time_ns", 100 + 100 * slower, "ns",
+                                      Direction::kLower, Clock::kSim),
+                      test::metric_of("matmul/d4/time_ns", 100 + 700 * slower, "ns",
+                                      Direction::kLower, Clock::kSim)};
+    record.host_metrics = {
+        test::metric_of("matmul/d2/time_ns", 5, "ns", Direction::kLower, Clock::kHost),
+        test::metric_of("matmul/d4/time_ns", 6, "ns", Direction::kLower, Clock::kHost)};
+    run.add(record);
+  }
+  const RunRecords records = run.read();
+  const auto is_gpu = [](const std::string& device) { return device == "h100_sxm"; };
+  const ReportInput input{"smoke", &records, device_comparisons(records, is_gpu), {}, {}};
+  const std::string text = markdown(input);
+  EXPECT_TRUE(has(text,
+                  "takes 4 × the time of h100\\_sxm: the geometric mean of 2 "
+                  "microbenchmarks, which range from 2 × to 8 ×."))
+      << text;
+  EXPECT_EQ(text.find("geometric mean"), text.rfind("geometric mean"));
+}
+
 TEST(Report, ChineseHasEverySectionAndTheSameNumbers) {
   FakeRun run;
   fill(run);
