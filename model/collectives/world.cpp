@@ -46,6 +46,7 @@ class RankCommunicator final : public Communicator {
 
   void all_reduce(CollectiveBuffer x, Reduce op, std::string_view label) override {
     const CollectiveCall call = begin(OpKind::kAllReduce, x, x, x.count, op, 0, label);
+    if (!device().executes()) return end(call);
     reduce_piece(call, piece_of(call.count, rank(), size()));
     wait_all();
     for (int r = 0; r < size(); ++r)
@@ -60,6 +61,7 @@ class RankCommunicator final : public Communicator {
              size());
     const CollectiveCall call =
         begin(OpKind::kReduceScatter, input, output, input.count, op, 0, label);
+    if (!device().executes()) return end(call);
     reduce_piece(call, piece_of(call.count, rank(), size()));
     wait_all();  // output may be part of an input that others still read
     std::ranges::copy(pieces(rank()), output.values.begin());
@@ -98,6 +100,7 @@ class RankCommunicator final : public Communicator {
         size());
     const CollectiveCall call =
         begin(OpKind::kAllToAll, input, output, input.count, Reduce::kSum, 0, label);
+    if (!device().executes()) return end(call);
     hand_out(call);
     wait_all();
     const auto each = static_cast<std::size_t>(input.count / size());
@@ -118,7 +121,7 @@ class RankCommunicator final : public Communicator {
     for (const Transfer& one : transfers) {
       NB_CHECK(one.peer >= 0 && one.peer < size(), "[transfer] {}: rank {} of {}", label, one.peer,
                size());
-      NB_CHECK(std::ssize(one.buffer.values) == one.buffer.count,
+      NB_CHECK(!device().executes() || std::ssize(one.buffer.values) == one.buffer.count,
                "[transfer] {}: a rank of an executing World brings its values", label);
       posted.push_back({one});
       posted.back().transfer.peer = place_->members[static_cast<std::size_t>(one.peer)];
@@ -175,7 +178,8 @@ class RankCommunicator final : public Communicator {
 
   CollectiveCall begin(OpKind kind, const CollectiveBuffer& input, const CollectiveBuffer& output,
                        std::int64_t count, Reduce op, int root, std::string_view label) {
-    NB_CHECK(std::ssize(input.values) == input.count && std::ssize(output.values) == output.count,
+    NB_CHECK(!device().executes() || (std::ssize(input.values) == input.count &&
+                                      std::ssize(output.values) == output.count),
              "[{}] {}: a rank of an executing World brings its values", name(kind), label);
     CollectiveCall call{kind,
                         op,
@@ -246,8 +250,8 @@ World::World(std::vector<Device*> devices, const WorldOptions& options)
     : devices_(std::move(devices)), options_(options) {
   NB_CHECK(!devices_.empty(), "[world] no devices");
   for (const Device* device : devices_) {
-    NB_CHECK(device != nullptr && device->executes(),
-             "[world] its ranks execute; a dry run is one symmetric rank");
+    NB_CHECK(device != nullptr && device->executes() == devices_.front()->executes(),
+             "[world] some of its ranks execute, others are dry");
     NB_CHECK(device->profile().name() == devices_.front()->profile().name() &&
                  device->numerics() == devices_.front()->numerics(),
              "[world] ranks on {} and {}", devices_.front()->profile().name(),

@@ -1,7 +1,8 @@
-// World: N ranks, each a thread with its own Device, that meet in collectives (execute mode). A
-// call that does not match, a rank that throws or leaves, and a wait that is too long end the
-// collective on every rank with the first failing rank named. Used from one thread; ranks live
-// inside run().
+// World: N ranks, each a thread with its own Device, that meet in collectives. Of dry devices they
+// bring no values, and meet for the simulated clock alone: for ranks that do not do the same, as
+// stages of a pipeline. A call that does not match, a rank that throws or leaves, and a wait that
+// is too long end the collective on every rank with the first failing rank named. Used from one
+// thread; ranks live inside run().
 #pragma once
 
 #include <chrono>
