@@ -113,6 +113,7 @@ void Decoder::init(std::uint64_t seed) {
 
 void Decoder::set_weight_hooks(WeightHooks* hooks) { impl_->weights.hooks = hooks; }
 void Decoder::set_recompute(bool on) { impl_->recomputes = on; }
+bool Decoder::recomputes() const { return impl_->recomputes; }
 
 void Decoder::add_lora(const LoraSettings& settings, std::uint64_t seed) {
   Impl& m = *impl_;

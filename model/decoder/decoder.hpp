@@ -98,6 +98,7 @@ class Decoder {
   // Activation checkpointing: backward keeps the input of each block alone and computes the block
   // again. Changes no bit of the gradients. Off at first.
   void set_recompute(bool on);
+  bool recomputes() const;
   // They hear of every pass, and outlive it or are taken away; null: nobody does.
   void set_weight_hooks(WeightHooks* hooks);
   void zero_grad();  // frees the gradients, as set_to_none does

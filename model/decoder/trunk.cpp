@@ -1,5 +1,7 @@
 #include "model/decoder/trunk.hpp"
 
+#include <utility>
+
 #include "model/autograd/tape.hpp"
 #include "model/ops/add.hpp"
 #include "model/ops/embedding.hpp"
@@ -36,7 +38,7 @@ Tensor hooked(Tensor x, std::int64_t layer, WeightHooks* hooks, const Segment& s
 
 }  // namespace
 
-Tensor embedded(const DecoderWeights& w, const DecoderConfig& config, Pass& pass) {
+Residuals embedded(const DecoderWeights& w, const DecoderConfig& config, Pass& pass) {
   const Architecture& a = config.architecture;
   Cuts* const cuts = cuts_of(w);
   Tensor x = cuts == nullptr ? ops::embedding(*w.wte, pass.ids(), pass.rows())
@@ -48,25 +50,32 @@ Tensor embedded(const DecoderWeights& w, const DecoderConfig& config, Pass& pass
   }
   if (a.embedding_norm) x = ops::rms_norm(x, config.n_embd, "norm");
   if (a.embedding_norm) pass.tell("norm", x);
-  return a.smear ? smeared(x, w, pass) : x;
+  Residuals stream;
+  stream.x = a.smear ? smeared(x, w, pass) : std::move(x);
+  if (w.x0_lambdas != nullptr) stream.x0 = stream.x;
+  return stream;
 }
 
-Tensor trunk(const DecoderWeights& w, const DecoderConfig& config, const ops::RotaryTables& tables,
-             Pass& pass, bool recomputes) {
-  Tensor x = embedded(w, config, pass), x0, middle;
-  if (w.x0_lambdas != nullptr) x0 = x;
-  for (std::int64_t layer = 0; layer < config.n_layer; ++layer) {
+void run_blocks(const DecoderWeights& w, const DecoderConfig& config,
+                const ops::RotaryTables& tables, Pass& pass, bool recomputes, std::int64_t first,
+                std::int64_t end, Residuals& stream) {
+  Tensor& x = stream.x;
+  for (std::int64_t layer = first; layer < end; ++layer) {
     if (w.x0_lambdas != nullptr)
       x = ops::add(ops::scale(x, *w.resid_lambdas, layer, "resid_lambda"),
-                   ops::scale(x0, *w.x0_lambdas, layer, "x0_lambda"), "x0.add");
+                   ops::scale(stream.x0, *w.x0_lambdas, layer, "x0_lambda"), "x0.add");
     const auto here = [&w, &config, &tables, &pass, layer](const Tensor& in) {
       return block(in, w.blocks[static_cast<std::size_t>(layer)],
                    {config, tables, pass, layer, cuts_of(w)});
     };
     x = hooked(x, layer, w.hooks,
                [&](const Tensor& in) { return recomputes ? recomputed(in, here) : here(in); });
-    if (w.backout_lambda != nullptr && layer == config.n_layer / 2) middle = x;
+    if (w.backout_lambda != nullptr && layer == config.n_layer / 2) stream.middle = x;
   }
+}
+
+Tensor ended(const DecoderWeights& w, const DecoderConfig& config, Pass& pass, Residuals& stream) {
+  Tensor &x = stream.x, &middle = stream.middle;
   x = pass.wanted(x);
   if (x.empty()) return x;
   if (!middle.empty()) {
@@ -76,6 +85,13 @@ Tensor trunk(const DecoderWeights& w, const DecoderConfig& config, const ops::Ro
   const Tensor out = norm(x, w.ln_f, config, "norm");
   pass.tell("norm1", out);
   return out;
+}
+
+Tensor trunk(const DecoderWeights& w, const DecoderConfig& config, const ops::RotaryTables& tables,
+             Pass& pass, bool recomputes) {
+  Residuals stream = embedded(w, config, pass);
+  run_blocks(w, config, tables, pass, recomputes, 0, config.n_layer, stream);
+  return ended(w, config, pass, stream);
 }
 
 }  // namespace nb
