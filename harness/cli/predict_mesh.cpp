@@ -60,11 +60,11 @@ struct Asked {
 };
 
 Result<void> check_parallel(const MeshSettings& mesh, const DecoderConfig& config) {
-  const std::int64_t tp = mesh.tp.value_or(1), pp = mesh.pp.value_or(1);
+  const std::int64_t tp = mesh.tensor_ranks(), pp = mesh.stages();
   if (mesh.data_ranks() > 1 || mesh.zero)
     return bad_input(
-        "--mesh: pp is predicted without dp, zero and fsdp here; with dp of Megatron's models "
-        "(--model llama2-7b --tp 2 --pp 2)");
+        "--mesh: tp and pp together are predicted without dp, zero and fsdp here; with dp of "
+        "Megatron's models (--model llama2-7b --tp 2 --pp 2)");
   if (config.n_head % tp != 0 || config.n_kv_head % tp != 0)
     return bad_input(
         fmt::format("--mesh: tp {} does not divide the {} heads and {} key-value heads", tp,
@@ -77,13 +77,15 @@ Result<void> check_parallel(const MeshSettings& mesh, const DecoderConfig& confi
 
 Result<Asked> ask(const PredictQuestion& question, const MeshFlags& flags) {
   NB_TRY(MeshSettings mesh, parse_mesh(flags.mesh));
-  const std::int64_t stages = mesh.pp.value_or(1);
-  MeshSettings data = mesh;  // what runs dry; stages have a closed form
-  data.pp = std::nullopt;
-  if (stages > 1) data.tp = std::nullopt;
+  const bool has_both = mesh.tensor_ranks() > 1 && mesh.stages() > 1;
+  MeshSettings data = mesh;  // what runs dry; tp and pp together have a closed form
+  if (has_both) {
+    data.tp = data.pp = data.micro_batches = std::nullopt;
+    data.schedule = std::nullopt;
+  }
   NB_TRY_VOID(check_mesh(data));
   PredictQuestion asked = question;
-  const std::string cards = std::to_string(mesh.ranks() * stages);
+  const std::string cards = std::to_string(mesh.ranks());
   if (std::string& given = asked.given["cards"]; !given.empty() && given != cards)
     return bad_input(
         fmt::format("--cards {}: --mesh {} has {}; leave one out", given, flags.mesh, cards));
@@ -94,15 +96,19 @@ Result<Asked> ask(const PredictQuestion& question, const MeshFlags& flags) {
     return bad_input(
         fmt::format("--mesh: the stage is {}; on a mesh base is predicted", name(settings.stage)));
   NB_TRY_VOID(check_prediction(settings));
-  NB_TRY_VOID(check_ranks(data, data.data_ranks(), subject.profile, Shared::kMicroBatches,
+  MeshSettings without_runs = data;  // whose micro-batches are known below
+  without_runs.micro_batches = std::nullopt;
+  NB_TRY_VOID(check_ranks(without_runs, data.data_ranks(), subject.profile, Shared::kMicroBatches,
                           Parallel::kTensor),
               kWhere);
   NB_TRY(const std::int64_t rows, rows_of_step(settings));
   NB_TRY(const DecoderConfig config, config_of(settings));
-  if (stages > 1)
+  if (has_both) {
     NB_TRY_VOID(check_parallel(mesh, config));
-  else
+  } else {
     NB_TRY_VOID(check_parts(config, mesh.tensor_ranks()), kWhere);
+    NB_TRY_VOID(check_pipeline(data, config, settings.stage, !flags.lora_rank.empty()), kWhere);
+  }
   MeshStepRequest request = {.config = config,
                              .mesh = data,
                              .device_batch_size = settings.device_batch_size.value_or(1),
@@ -132,6 +138,12 @@ Result<MeshStep> step_of(Asked& asked) {
   const std::int64_t last = asked.is_batch_given ? first : 1;
   for (std::int64_t batch = first; batch >= last; --batch) {
     if (asked.rows % batch != 0) continue;
+    const std::int64_t runs = request.mesh.micro_batches.value_or(1);
+    if (asked.rows / batch % runs != 0) {
+      lacking = fmt::format("mesh/micro_batches: {} do not divide the {} micro-batches of a step",
+                            runs, asked.rows / batch);
+      continue;
+    }
     request.device_batch_size = batch;
     request.accumulation_steps = asked.rows / batch;
     try {
@@ -140,6 +152,8 @@ Result<MeshStep> step_of(Asked& asked) {
       lacking = failure.what();
     }
   }
+  if (lacking.starts_with("mesh/"))
+    return bad_input(lacking + "; choose a divisor, or another --device-batch-size");
   return run_error(fmt::format("{}; {}", lacking,
                                asked.is_batch_given ? "give a smaller --device-batch-size"
                                                     : "not even one row fits: more fsdp ranks, "
@@ -202,8 +216,7 @@ std::string mesh_text(MeshSettings mesh) {
 Rows first_rows(const PredictQuestion& question, const Asked& asked) {
   const MeshStepRequest& r = asked.request;
   const PredictSettings& s = asked.subject.settings;
-  return {{"device",
-           fmt::format("{} × {}", asked.mesh.ranks() * asked.mesh.pp.value_or(1), question.device)},
+  return {{"device", fmt::format("{} × {}", asked.mesh.ranks(), question.device)},
           {"mesh", mesh_text(asked.mesh)},
           {"model", fmt::format("{} d{}, {} parameters{}", s.model.value_or("nanochat"), s.depth,
                                 with_commas(param_count(r.config)),
@@ -229,9 +242,10 @@ int show_parallel(const PredictQuestion& question, const Asked& asked, bool json
   table.rows.push_back({"on the links, if waited for", human_time_ns(parallel.link_time_ns)});
   if (parallel.bubble > 0)
     table.rows.push_back({"bubble", fmt::format("{:.1f} % of ideal time", 100 * parallel.bubble)});
-  table.rows.push_back({"time and memory of a step",
-                        "not known of nanochat's models on pp; of Megatron's: --model "
-                        "llama2-7b --tp 2 --pp 2"});
+  table.rows.push_back(
+      {"time and memory of a step",
+       "not known of nanochat's models on tp and pp together; of Megatron's: --model "
+       "llama2-7b --tp 2 --pp 2"});
   say("{}", to_text(table, output_width()));
   return kExitOk;
 }
@@ -241,7 +255,8 @@ int show_parallel(const PredictQuestion& question, const Asked& asked, bool json
 int show_mesh(const PredictQuestion& question, const MeshFlags& flags, bool json) {
   auto asked = ask(question, flags);
   if (!asked) return fail(asked.error());
-  if (asked->mesh.pp.value_or(1) > 1) return show_parallel(question, *asked, json);
+  if (asked->mesh.tensor_ranks() > 1 && asked->mesh.stages() > 1)
+    return show_parallel(question, *asked, json);
   const auto step = step_of(*asked);
   if (!step) return fail(with_context(step.error(), question.device));
   const MeshStepRequest& r = asked->request;
@@ -257,6 +272,9 @@ int show_mesh(const PredictQuestion& question, const MeshFlags& flags, bool json
                        {"sent_bytes", step->sent},
                        {"peak_allocated_bytes", step->peak.allocated_bytes},
                        {"peak_reserved_bytes", step->peak.reserved_bytes},
+                       {"sent_bytes_of_ranks", step->sent_bytes_of_ranks},
+                       {"peaks_of_ranks", step->peaks_of_ranks},
+                       {"bubble", step->bubble ? Json(*step->bubble) : Json()},
                        {"finding", finding.empty() ? Json() : Json(finding)}});
   TextTable table{{"simulated", ""}, first_rows(question, *asked)};
   Rows& rows = table.rows;
@@ -271,6 +289,16 @@ int show_mesh(const PredictQuestion& question, const MeshFlags& flags, bool json
                   human_bytes(static_cast<double>(step->peak.allocated_bytes))});
   rows.push_back({"peak memory of a rank, reserved",
                   human_bytes(static_cast<double>(step->peak.reserved_bytes))});
+  for (std::size_t rank = 1; rank < step->peaks_of_ranks.size(); ++rank)
+    rows.push_back({fmt::format("  rank {}: sent, peak", rank),
+                    fmt::format("{}, {}", human_bytes(step->sent_bytes_of_ranks[rank]),
+                                human_bytes(static_cast<double>(step->peaks_of_ranks[rank])))});
+  if (step->bubble)
+    rows.push_back(
+        {"bubble", fmt::format("{:.1f} % of the time that a stage computes; (p − 1) / m: {:.1f} %",
+                               100 * *step->bubble,
+                               100 * pipeline_bubble(r.mesh.stages(), r.mesh.micro_batches.value_or(
+                                                                          r.accumulation_steps)))});
   if (!finding.empty()) rows.push_back({"finding", finding});
   say("{}", to_text(table, output_width()));
   return kExitOk;

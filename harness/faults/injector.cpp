@@ -126,7 +126,7 @@ void Injector::happened(Planted& planted, StepPart part, std::int64_t step, Trai
 StepPart Injector::part_met(const RankFault& fault, const TrainedModel& model) const {
   // Where weights are cut the first collective is before the first pass.
   if (model.sharded != nullptr && fault.is_at_first_collective()) return StepPart::kForward;
-  return nb::part_of(fault.phase);
+  return part_of(fault.phase);
 }
 
 void Injector::meet(Planted& planted, StepPart part, std::int64_t step, TrainedModel& model,

@@ -161,6 +161,20 @@ void add_metrics(const TrainResult& result, std::int64_t validated, const Device
       simulated("kernels", static_cast<double>(device.counters().kernels), "1", Direction::kLower));
 }
 
+// Of the stages of a pipeline, which are not alike.
+void add_stages(const TrainResult& result, Record& record) {
+  const auto add = [&](const char* what, std::size_t rank, double bytes) {
+    record.metrics.push_back(
+        simulated(fmt::format("{}_rank_{}", what, rank), bytes, "byte", Direction::kLower));
+  };
+  for (std::size_t rank = 0; rank < result.sent_bytes_of_ranks.size(); ++rank)
+    add("sent_bytes", rank, result.sent_bytes_of_ranks[rank]);
+  for (std::size_t rank = 0; rank < result.peaks_of_ranks.size(); ++rank)
+    add("peak_allocated_bytes", rank, static_cast<double>(result.peaks_of_ranks[rank]));
+  if (result.bubble)
+    record.metrics.push_back(simulated("pipeline_bubble", *result.bubble, "1", Direction::kLower));
+}
+
 // A training under way: who trains it and what its record says of its data.
 struct Trained {
   TrainResult result;
@@ -328,6 +342,7 @@ Result<void> run_train(const TrainWork& work, const StageContext& context, Recor
                                        Direction::kLower));
   for (const auto& [kind, bytes] : result.sent_bytes)
     record.metrics.push_back(simulated("sent_bytes_" + kind, bytes, "byte", Direction::kLower));
+  add_stages(result, record);
   // Of this process alone: a resumed run has trained the steps before elsewhere.
   record.host_metrics.push_back(on_host("train_host_time_s", host_s, "s", Direction::kLower,
                                         result.iterations - result.resumed_from_step));

@@ -87,6 +87,25 @@ Result<void> check_meshes(const Suite& suite, std::int64_t parts, Shared shared,
   return {};
 }
 
+// Pipelines of the model, in every stage that there is.
+Result<void> check_pipelines(const Suite& suite, const DecoderConfig& config,
+                             const std::string& where) {
+  const StageSettings& stages = suite.stages;
+  for (std::size_t i = 0; i < suite.devices.size(); ++i) {
+    const auto check = [&](TrainingStage stage, bool has_adapters) -> Result<void> {
+      NB_TRY_VOID(check_pipeline(suite.devices[i].mesh, config, stage, has_adapters),
+                  fmt::format("{}: /devices/{}, /stages/{}", where, i, name(stage)));
+      return {};
+    };
+    NB_TRY_VOID(check(TrainingStage::kBase, false));
+    if (stages.mid) NB_TRY_VOID(check(TrainingStage::kMid, stages.mid->settings.lora.has_value()));
+    if (stages.sft) NB_TRY_VOID(check(TrainingStage::kSft, stages.sft->settings.lora.has_value()));
+    if (stages.dpo) NB_TRY_VOID(check(TrainingStage::kDpo, false));
+    if (stages.rl) NB_TRY_VOID(check(TrainingStage::kRl, false));
+  }
+  return {};
+}
+
 // Stages on conversations: which ones, and batches that divide.
 Result<void> check_chat_stages(const Suite& suite, const DecoderConfig& config,
                                const std::string& where) {
@@ -145,6 +164,7 @@ Result<void> check_training(const Suite& suite, const std::string& where) {
   if (!config) return tl::unexpected<Error>(with_context(config.error(), pointer));
   NB_TRY_VOID(check_meshes(suite, batches->accumulation_steps, Shared::kMicroBatches, "base", where,
                            &*config));
+  NB_TRY_VOID(check_pipelines(suite, *config, where));
   return check_chat_stages(suite, *config, where);
 }
 

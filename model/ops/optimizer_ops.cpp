@@ -78,6 +78,19 @@ double grad_squares(Device& device, std::span<Tensor* const> gradients) {
   return sum;
 }
 
+std::vector<double> grad_squares_each(Device& device, std::span<Tensor* const> gradients) {
+  std::vector<double> squares(gradients.size());
+  run_by_dtype(device, OpKind::kGradNorm, "grad_norm", gradients,
+               [&] { squares = squares_of_each(gradients); });
+  return squares;
+}
+
+std::vector<double> squares_of_each(std::span<Tensor* const> gradients) {
+  std::vector<double> squares;
+  for (Tensor* const& gradient : gradients) squares.push_back(squares_of({&gradient, 1}));
+  return squares;
+}
+
 double squares_of(std::span<Tensor* const> gradients) {
   double sum = 0;
   for (const Tensor* gradient : gradients) sum += kernels::sum_of_squares(gradient->host());

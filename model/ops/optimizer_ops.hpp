@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "model/device/device.hpp"
 #include "model/kernels/adamw.hpp"
@@ -14,9 +15,12 @@ namespace nb::ops {
 // device.
 double grad_norm(Device& device, std::span<Tensor* const> gradients);
 double grad_squares(Device& device, std::span<Tensor* const> gradients);  // its square
+// What the square is the sum of, one a gradient, in the same work of the device.
+std::vector<double> grad_squares_each(Device& device, std::span<Tensor* const> gradients);
 // The same numbers, read by the host alone: the device does nothing.
 double norm_of(std::span<Tensor* const> gradients);
 double squares_of(std::span<Tensor* const> gradients);
+std::vector<double> squares_of_each(std::span<Tensor* const> gradients);
 // In place; a gradient that is not fp32 is rounded to its dtype. Does nothing on the host for
 // factor 1.
 void grad_scale(Device& device, std::span<Tensor* const> gradients, float factor);

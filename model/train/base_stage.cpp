@@ -109,6 +109,7 @@ Result<TrainResult> train(const TrainSettings& asked, Device& device, const Trai
   NB_TRY_VOID(check_ranks(mesh, batches.accumulation_steps, device.profile(), Shared::kMicroBatches,
                           Parallel::kTensor));
   if (mesh) NB_TRY_VOID(check_parts(config, mesh->tensor_ranks()));
+  NB_TRY_VOID(check_pipeline(mesh, config, TrainingStage::kBase));
   NB_TRY_VOID(check_trainable(device));
   try {
     TrainedModel model(config, device);

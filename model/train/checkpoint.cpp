@@ -131,6 +131,9 @@ Result<void> save_checkpoint(const std::filesystem::path& path, const Decoder& d
                 {"samples", samples_json(progress.samples)}};
   if (progress.apart_since) state["apart_since"] = *progress.apart_since;
   if (!progress.sent_bytes.empty()) state["sent_bytes"] = progress.sent_bytes;
+  if (!progress.pipeline.sent_bytes.empty())
+    state["pipeline"] = {{"sent_bytes", progress.pipeline.sent_bytes},
+                         {"bubble", progress.pipeline.bubble}};
   std::vector<std::pair<const char*, Json>> texts = {
       {"model_config", print_struct(decoder.config())},
       {"identity", identity},
@@ -189,6 +192,10 @@ Result<LoadedRun> load_checkpoint(const SafetensorsFile& file, Decoder& decoder,
     if (state.contains("apart_since"))
       run.progress.apart_since = state.at("apart_since").get<std::int64_t>();
     if (state.contains("sent_bytes")) state.at("sent_bytes").get_to(run.progress.sent_bytes);
+    if (state.contains("pipeline")) {
+      state.at("pipeline").at("sent_bytes").get_to(run.progress.pipeline.sent_bytes);
+      state.at("pipeline").at("bubble").get_to(run.progress.pipeline.bubble);
+    }
     for (const Json& sample : state.at("samples")) {
       run.progress.samples.push_back({sample.at("step").get<std::int64_t>(),
                                       sample.at("prompt").get<std::string>(),

@@ -17,6 +17,7 @@
 #include "harness/base/result.hpp"
 #include "model/decoder/decoder.hpp"
 #include "model/optim/optimizer.hpp"
+#include "model/train/pipeline.hpp"
 #include "model/train/safetensors.hpp"
 #include "model/train/trainer.hpp"
 
@@ -30,6 +31,7 @@ struct RunProgress {
   std::int64_t train_time_ns = 0;
   std::optional<std::int64_t> apart_since;   // first step, from 1, after which replicas differed
   std::map<std::string, double> sent_bytes;  // by the first of several cards, by kind of collective
+  PipelineFacts pipeline;                    // empty: of none
   std::vector<StepRow> rows;
   std::vector<SampleText> samples;
 };

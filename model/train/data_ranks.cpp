@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <utility>
@@ -39,6 +40,8 @@ struct DataRanks::Rank {
         model(first.decoder.config(), device) {
     model.adamw_denominator = first.adamw_denominator;
     model.shard_plan = first.shard_plan;
+    model.pipeline_plan = first.pipeline_plan;
+    if (model.pipeline_plan) model.pipeline_plan->rank = index;
     model.reduce = first.reduce;
     model.tensor_plan = first.tensor_plan;
     if (model.shard_plan) model.shard_plan->rank = index;
@@ -57,7 +60,8 @@ DataRanks::DataRanks(TrainedModel& first, const MeshSettings& mesh,
     others_.push_back(std::make_unique<Rank>(first, r, static_cast<int>(mesh.ranks())));
     prepare(others_.back()->model);
   }
-  if (first.shared != nullptr || first.sharded != nullptr || first.tensor != nullptr)
+  if (first.shared != nullptr || first.sharded != nullptr || first.tensor != nullptr ||
+      first.pipeline != nullptr)
     shared_state_ = std::make_unique<SharedState>(models());
 }
 DataRanks::~DataRanks() = default;
@@ -80,7 +84,7 @@ void DataRanks::share() {
     return shared_state_->scatter();
   }
   const auto copy = [](Tensor& from, Tensor& to) {
-    std::ranges::copy(std::as_const(from).host(), to.host().begin());
+    if (!to.empty()) std::ranges::copy(std::as_const(from).host(), to.host().begin());
   };
   for (const auto& rank : others_) {
     const std::vector<Parameter*> from = weights_of(first_.decoder),
@@ -116,6 +120,7 @@ void DataRanks::run(const std::function<void(TrainedModel&, Communicator&)>& bod
   std::vector<Device*> devices;
   for (TrainedModel* model : all) devices.push_back(&model->decoder.device());
   const Use use = devices.front()->use();
+  std::vector<double> all_sent(all.size());
   WorldOptions options;
   if (first_.disturbance != nullptr) {
     options.sim_timeout_ns = first_.disturbance->limit_ns(step_);
@@ -129,6 +134,8 @@ void DataRanks::run(const std::function<void(TrainedModel&, Communicator&)>& bod
     end_on_rank(model);
     if (world.rank() == 0)
       for (const auto& [kind, bytes] : world.sent_bytes()) sent_[kind] += bytes;
+    for (const auto& [kind, bytes] : world.sent_bytes())
+      all_sent[static_cast<std::size_t>(world.rank())] += bytes;
   });
   if (!done) throw std::runtime_error(done.error().message);
   if (first_.tensor != nullptr)
@@ -137,6 +144,16 @@ void DataRanks::run(const std::function<void(TrainedModel&, Communicator&)>& bod
   if (first_.sharded != nullptr)
     for (TrainedModel* model : all)
       if (model->sharded->plan().copy() == 0) model->sharded->give(first_.decoder);
+  if (first_.pipeline == nullptr) return;
+  if (!facts_) facts_ = PipelineFacts{std::vector<double>(all.size()), 0};
+  std::ranges::transform(all_sent, facts_->sent_bytes, facts_->sent_bytes.begin(), std::plus<>());
+  for (TrainedModel* model : all)
+    if (model->pipeline->plan().copy() == 0 && model != &first_)
+      for (std::size_t i = 0; i < first_.decoder.parameters().size(); ++i) {
+        const Tensor& own = model->decoder.parameters()[i].value;
+        if (!own.empty())
+          std::ranges::copy(own.host(), first_.decoder.parameters()[i].value.host().begin());
+      }
 }
 
 namespace {
@@ -250,6 +267,8 @@ double update_shares(TrainedModel& model, Communicator& world, std::optional<dou
 double update_on_rank(TrainedModel& model, Communicator& world, std::optional<double> grad_clip,
                       const SchedulePoint& point, const std::function<double()>& loss,
                       const StageObserver* observer) {
+  if (model.pipeline != nullptr)
+    return model.pipeline->update(model, grad_clip, point, loss, observer);
   if (model.shared != nullptr || model.sharded != nullptr || model.tensor != nullptr)
     return update_shares(model, world, grad_clip, point, loss, observer);
   for (Parameter* p : model.decoder.trained_parameters()) {
@@ -258,6 +277,14 @@ double update_on_rank(TrainedModel& model, Communicator& world, std::optional<do
     world.all_reduce(gradient, Reduce::kAverage, p->name);
   }
   return apply_gradients(model.decoder, model.optimizers, grad_clip, point, loss(), observer);
+}
+
+std::vector<std::uint64_t> DataRanks::peaks_of_stages() const {
+  std::vector<std::uint64_t> peaks;
+  if (first_.pipeline == nullptr) return peaks;
+  for (const TrainedModel* model : models())
+    peaks.push_back(model->decoder.device().memory().peak_allocated_bytes);
+  return peaks;
 }
 
 Json DataRanks::devices() const {
@@ -293,8 +320,7 @@ std::string DataRanks::unshared() const {
 
 StepOutcome DataRanks::step(const StepPlan& plan, const SchedulePoint& point,
                             const std::function<Batch()>& next, const RankPass& pass) {
-  const std::int64_t ranks = size(), sharing = mesh_.data_ranks(),
-                     each = plan.accumulation_steps / sharing;
+  const std::int64_t sharing = mesh_.data_ranks(), each = plan.accumulation_steps / sharing;
   NB_CHECK(each * sharing == plan.accumulation_steps, "[data_ranks] {} micro-batches on {} ranks",
            plan.accumulation_steps, sharing);
   begin(point.step);
@@ -312,7 +338,7 @@ StepOutcome DataRanks::step(const StepPlan& plan, const SchedulePoint& point,
   outcome.batch_hash = read.value();
   const std::int64_t start_ns = device.time_ns();
   const TimeAccount account_before = device.account();
-  std::vector<double> losses(batches.size()), norms(static_cast<std::size_t>(ranks));
+  std::vector<double> losses(batches.size()), norms(static_cast<std::size_t>(size()));
   std::vector<std::string> not_finite(norms.size());
   const auto mean_loss = [&] {
     double sum = 0;
@@ -327,6 +353,25 @@ StepOutcome DataRanks::step(const StepPlan& plan, const SchedulePoint& point,
       if (first_.disturbance != nullptr)
         first_.disturbance->in_step(part, point.step, model, world);
     };
+    const double share = 1.0 / static_cast<double>(each);
+    const auto round_sum = [&] {
+      if (plan.gradient_sum) round_gradients(model, *plan.gradient_sum);
+    };
+    if (model.pipeline != nullptr) {
+      const auto stride = static_cast<std::size_t>(sharing);
+      const auto copy = static_cast<std::size_t>(model.pipeline->plan().copy());
+      PipelineRank::Passes passes;
+      passes.share = share;
+      for (std::size_t micro = copy; micro < batches.size(); micro += stride)
+        passes.batches.push_back(&batches[micro]);
+      passes.on_loss = [&](std::size_t i, double loss) { losses[copy + i * stride] = loss; };
+      passes.behind_backward = round_sum;
+      model.pipeline->run(passes);
+      norms[rank] = update(model, world, plan.grad_clip, point, mean_loss);
+      model.pipeline->tell_loss(mean_loss());
+      ops::read_scalar(world.device(), "train_loss");
+      return world.device().synchronize();
+    }
     disturb(StepPart::kForward);
     const auto together = static_cast<std::size_t>(mesh_.tensor_ranks());
     for (std::size_t micro = rank / together; micro < batches.size();
@@ -334,10 +379,10 @@ StepOutcome DataRanks::step(const StepPlan& plan, const SchedulePoint& point,
       const Batch& batch = batches[micro];
       const auto number = static_cast<std::int64_t>(micro);
       model.decoder.begin_pass(number);
-      const double loss = pass(model, batch, number, 1.0 / static_cast<double>(each));
+      const double loss = pass(model, batch, number, share);
       if (rank % together == 0) losses[micro] = loss;  // that of the others, too
       if (!goes_on_with_nan) note_on_rank(not_finite[rank], loss, model, batch);
-      if (plan.gradient_sum) round_gradients(model, *plan.gradient_sum);
+      round_sum();
     }
     disturb(StepPart::kBackward);
     norms[rank] = update(model, world, plan.grad_clip, point, mean_loss);
@@ -349,7 +394,14 @@ StepOutcome DataRanks::step(const StepPlan& plan, const SchedulePoint& point,
   outcome.grad_norm = norms.front();
   for (const std::string& where : not_finite)
     if (outcome.not_finite.empty()) outcome.not_finite = where;
-  if ((first_.sharded != nullptr || first_.tensor != nullptr) && !goes_on_with_nan)
+  if (first_.pipeline != nullptr) {
+    std::vector<PipelineRank*> stages;
+    for (TrainedModel* model : models()) stages.push_back(model->pipeline.get());
+    facts_->bubble += bubble_of(stages, start_ns);
+  }
+  const bool has_parts =
+      first_.sharded != nullptr || first_.tensor != nullptr || first_.pipeline != nullptr;
+  if (has_parts && !goes_on_with_nan)
     for (std::size_t micro = 0; micro < batches.size(); ++micro)
       note_not_finite(outcome.not_finite, losses[micro], first_.decoder, batches[micro]);
   if (first_.disturbance != nullptr) {
@@ -392,7 +444,8 @@ std::vector<std::string> DataRanks::differing() const {
       return std::as_bytes(std::as_const(weights_of(decoder)[i]->value).host());
     };
     const auto is_same = [&](const auto& rank) {
-      return std::ranges::equal(bits(first_.decoder), bits(rank->model.decoder));
+      return weights_of(rank->model.decoder)[i]->value.empty() ||
+             std::ranges::equal(bits(first_.decoder), bits(rank->model.decoder));
     };
     if (!std::ranges::all_of(others_, is_same)) names.push_back(mine[i]->name);
   }
@@ -421,6 +474,8 @@ void prepare_optimizers(TrainedModel& model, const OptimizerRates& rates,
                                                model.tensor->group(), rules);
     return;
   }
+  if (model.pipeline_plan)
+    model.pipeline = std::make_unique<PipelineRank>(model.decoder, *model.pipeline_plan);
   if (!model.shard_plan) {
     model.optimizers = make_optimizers(model.decoder, rates, model.shared.get(), rules);
     return;
@@ -446,12 +501,14 @@ void begin_on_rank(TrainedModel& model, Communicator& world) {
   if (model.shared != nullptr) model.shared->lend(&world);
   if (model.sharded != nullptr) model.sharded->begin(world);
   if (model.tensor != nullptr) model.tensor->begin(world);
+  if (model.pipeline != nullptr) model.pipeline->begin(world);
 }
 
 void end_on_rank(TrainedModel& model) {
   if (model.shared != nullptr) model.shared->lend(nullptr);
   if (model.sharded != nullptr) model.sharded->end();
   if (model.tensor != nullptr) model.tensor->end();
+  if (model.pipeline != nullptr) model.pipeline->end();
 }
 
 void prepare_rank(const std::optional<MeshSettings>& mesh, TrainedModel& model,
@@ -469,6 +526,11 @@ void prepare_rank(const std::optional<MeshSettings>& mesh, TrainedModel& model,
     model.tensor_plan = TensorPlan{.parts = static_cast<int>(mesh->tensor_ranks()),
                                    .copies = static_cast<int>(mesh->dp),
                                    .reduce = wire_type(mesh->reduce)};
+  if (mesh && mesh->stages() > 1)
+    model.pipeline_plan = {.stages = static_cast<int>(mesh->stages()),
+                           .copies = static_cast<int>(mesh->data_ranks()),
+                           .schedule = pipeline_schedule(mesh->schedule.value_or("1f1b")),
+                           .micro_batches = mesh->micro_batches};
   if (ranks > 1 && mesh->zero)
     model.shared =
         std::make_unique<LentCommunicator>(model.decoder.device(), 0, static_cast<int>(ranks));

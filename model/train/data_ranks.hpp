@@ -14,6 +14,9 @@
 // FSDP (mesh/fsdp): weights, gradients and state are cut by rows (sharded_weights.hpp); the norm is
 // that of ZeRO-1. Tensor parallelism (mesh/tp): so many neighbours compute a micro-batch together
 // (tensor_shard.hpp), and of p data-parallel groups each takes its share.
+//
+// Pipelines (mesh/pp): each copy is cut into stages, a rank each (pipeline.hpp); the ranks of a
+// copy take the same micro-batches.
 #pragma once
 
 #include <cstdint>
@@ -85,6 +88,9 @@ class DataRanks {
 
   // What the first rank has sent since the last call.
   SentBytes take_sent_bytes() { return std::exchange(sent_, {}); }
+  // Of a pipeline, since the last call; else none. And what each rank's memory came to at most.
+  std::optional<PipelineFacts> take_pipeline_facts() { return std::exchange(facts_, {}); }
+  std::vector<std::uint64_t> peaks_of_stages() const;  // empty: no pipeline
 
   // Parameters whose values are not the same on all ranks.
   std::vector<std::string> differing() const;
@@ -97,6 +103,7 @@ class DataRanks {
   std::vector<std::unique_ptr<Rank>> others_;
   std::unique_ptr<SharedState> shared_state_;
   SentBytes sent_;
+  std::optional<PipelineFacts> facts_;
 };
 
 // update() of a rank, whose loss() and observer are asked on rank 0 alone. Also of a dry rank that

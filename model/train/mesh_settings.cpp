@@ -38,7 +38,15 @@ FieldList MeshSettings::fields() {
            {.one_of = {"fp32", "bf16"}, .omits_absent = true}},
           {"tp", "tensor parallel ranks, which share heads, MLP and vocabulary: BASE alone", &tp,
            later},
-          {"pp", "pipeline stages: predicted only", &pp, later},
+          {"pp", "stages of a pipeline: cards that each train a run of the blocks", &pp, later},
+          {"micro_batches",
+           "of a pipeline: micro-batches that it takes between two drains; absent: all of a step",
+           &micro_batches, later},
+          {"schedule",
+           "of a pipeline: all forwards first, or one forward and one backward in turn; absent: "
+           "1f1b",
+           &schedule,
+           {.one_of = {"gpipe", "1f1b"}, .omits_absent = true}},
           {"cp", "context parallel ranks: not executed", &cp, later},
           {"ep", "expert parallel ranks: not executed", &ep, later}};
 }
@@ -49,6 +57,65 @@ std::optional<DType> wire_type(const std::optional<std::string>& name) {
   return *name == "bf16" ? DType::kBf16 : DType::kFp32;
 }
 
+namespace {
+
+// What pp says with the other keys.
+Result<void> check_stages(const MeshSettings& mesh) {
+  if (mesh.stages() == 1) {
+    for (const auto& [key, is_given] : {std::pair{"micro_batches", mesh.micro_batches.has_value()},
+                                        std::pair{"schedule", mesh.schedule.has_value()}})
+      if (is_given)
+        return bad_input(
+            fmt::format("mesh/{}: decides nothing without pp of two stages or more; add it", key));
+    return {};
+  }
+  if (mesh.is_sharded())
+    return bad_input(
+        fmt::format("mesh/pp: {} stages beside fsdp {}: the weights of a stage are not cut here; "
+                    "leave one of the two out",
+                    mesh.stages(), *mesh.fsdp));
+  if (mesh.tensor_ranks() > 1)
+    return bad_input(
+        fmt::format("mesh/pp: {} stages beside tp {}: together they are predicted alone; leave one "
+                    "of the two out",
+                    mesh.stages(), mesh.tensor_ranks()));
+  if (mesh.zero)
+    return bad_input(
+        fmt::format("mesh/pp: {} stages beside zero: copies of a stage do not share their "
+                    "optimizers here; leave one of the two out",
+                    mesh.stages()));
+  return {};
+}
+
+}  // namespace
+
+Result<void> check_pipeline(const std::optional<MeshSettings>& mesh, const DecoderConfig& config,
+                            TrainingStage stage, bool has_adapters) {
+  if (!mesh || mesh->stages() == 1) return {};
+  const std::int64_t stages = mesh->stages();
+  if (stage == TrainingStage::kDpo || stage == TrainingStage::kRl)
+    return bad_input(
+        fmt::format("mesh/pp: {} is not trained on {} stages of a pipeline here, only base, mid "
+                    "and sft are; leave one of the two out",
+                    name(stage), stages));
+  if (has_adapters)
+    return bad_input(
+        fmt::format("mesh/pp: adapters (lora) are not trained on {} stages of a pipeline here; "
+                    "leave one of the two out",
+                    stages));
+  if (config.n_layer < stages)
+    return bad_input(
+        fmt::format("mesh/pp: {} stages of {} block{}: each needs one or more; choose fewer "
+                    "stages, or another depth",
+                    stages, config.n_layer, config.n_layer == 1 ? "" : "s"));
+  if (config.n_layer % stages != 0)
+    return bad_input(
+        fmt::format("mesh/pp: {} stages cannot share the {} blocks evenly; choose a divisor, or "
+                    "another depth",
+                    stages, config.n_layer));
+  return {};
+}
+
 Result<void> check_mesh(const MeshSettings& mesh) {
   struct Later {
     const char* key;
@@ -56,14 +123,13 @@ Result<void> check_mesh(const MeshSettings& mesh) {
     const char* what;
   };
   for (const Later& one :
-       {Later{"pp", mesh.pp, "pipeline parallel"}, Later{"cp", mesh.cp, "context parallel"},
-        Later{"ep", mesh.ep, "expert parallel"}})
+       {Later{"cp", mesh.cp, "context parallel"}, Later{"ep", mesh.ep, "expert parallel"}})
     if (one.ranks.value_or(1) > 1)
       return bad_input(
-          fmt::format("mesh/{}: {} training is not executed here, only dp, zero, fsdp and tp are; "
-                      "`npubench predict "
-                      "--mesh` tells what pp takes",
+          fmt::format("mesh/{}: {} training is not executed here, only dp, zero, fsdp, tp and pp "
+                      "are",
                       one.key, one.what));
+  NB_TRY_VOID(check_stages(mesh));
   if (mesh.tensor_ranks() > 1 && (mesh.is_sharded() || mesh.zero))
     return bad_input(fmt::format("mesh/{}: is not executed beside tp; leave one of the two out",
                                  mesh.zero ? "zero" : "fsdp"));
@@ -72,9 +138,11 @@ Result<void> check_mesh(const MeshSettings& mesh) {
         "mesh/zero: decides nothing beside fsdp, whose ranks share the optimizers' state already; "
         "leave one out");
   if (mesh.reduce && (mesh.data_ranks() == 1 || mesh.zero))
-    return bad_input(fmt::format(
-        "mesh/reduce: {}; leave it out",
-        mesh.zero ? "ZeRO-1 reduces gradients in their own type" : "decides nothing on one rank"));
+    return bad_input(fmt::format("mesh/reduce: {}; leave it out",
+                                 mesh.zero ? "ZeRO-1 reduces gradients in their own type"
+                                 : mesh.ranks() == 1
+                                     ? "decides nothing on one rank"
+                                     : "decides nothing without dp of two ranks or more"));
   for (const auto& [key, value] :
        {std::pair{"shard", &mesh.shard}, std::pair{"param", &mesh.param}})
     if (*value && !mesh.is_sharded())
@@ -98,18 +166,24 @@ Result<void> check_ranks(const std::optional<MeshSettings>& mesh, std::int64_t p
     return bad_input(
         "mesh/tp: tensor parallel training is executed in BASE alone; leave it out, or end the "
         "suite with BASE");
-  const std::int64_t ranks = mesh->data_ranks();
+  const std::int64_t readers = mesh->data_ranks();
   const char* key = mesh->is_sharded() ? (mesh->dp > 1 ? "mesh" : "mesh/fsdp") : "mesh/dp";
-  if (parts % ranks != 0) {
+  if (parts % readers != 0) {
     const bool is_batches = shared == Shared::kMicroBatches;
     return bad_input(fmt::format(
         "{}: {} ranks cannot share the {} {}{} of a step evenly; choose a divisor, or another "
         "batch",
-        key, ranks, parts, is_batches ? "micro-batch" : "question",
+        key, readers, parts, is_batches ? "micro-batch" : "question",
         parts == 1   ? ""
         : is_batches ? "es"
                      : "s"));
   }
+  if (mesh->micro_batches && parts / readers % *mesh->micro_batches != 0)
+    return bad_input(
+        fmt::format("mesh/micro_batches: {} do not divide the {} micro-batches that a pipeline has "
+                    "in a step; choose a divisor, or another batch",
+                    *mesh->micro_batches, parts / readers));
+  if (mesh->stages() > 1) key = mesh->dp > 1 ? "mesh" : "mesh/pp";
   if (const std::int64_t most = profile.links.devices.whole(); mesh->ranks() > most)
     return bad_input(fmt::format(
         "{}: {} ranks of {}, which has {} card{} in a node; ranks train within one node",

@@ -7,13 +7,15 @@
 
 #include "harness/base/fields.hpp"
 #include "harness/base/result.hpp"
+#include "model/decoder/config.hpp"
 #include "model/device/profile.hpp"
 #include "model/tensor/dtype.hpp"
+#include "model/train/step_row.hpp"
 
 namespace nb {
 
-// How a device entry of a suite lays out its cards: dp × fsdp × tp of them, those of tp side by
-// side.
+// How a device entry of a suite lays out its cards: dp × fsdp × tp × pp of them, those of tp side
+// by side.
 struct MeshSettings {
   std::int64_t dp = 1;  // data-parallel ranks
   // 1: each holds a part of the optimizers' state and updates a part of the weights (ZeRO-1, as
@@ -28,12 +30,17 @@ struct MeshSettings {
   std::optional<std::string> reduce = {};  // type in which gradients are averaged; not of zero
   // Ranks that share the heads, the MLP and the vocabulary (tensor_shard.hpp); BASE alone.
   std::optional<std::int64_t> tp = {};
-  // Predicted only: refused by name here.
-  std::optional<std::int64_t> pp = {}, cp = {}, ep = {};
+  // Stages of a pipeline (pipeline.hpp); micro-batches between two drains of it, absent: all of a
+  // step; "gpipe" or "1f1b", absent: the latter.
+  std::optional<std::int64_t> pp = {}, micro_batches = {};
+  std::optional<std::string> schedule = {};
+  // Refused by name here.
+  std::optional<std::int64_t> cp = {}, ep = {};
 
-  std::int64_t ranks() const { return data_ranks() * tensor_ranks(); }
+  std::int64_t ranks() const { return data_ranks() * tensor_ranks() * stages(); }
   std::int64_t data_ranks() const { return dp * fsdp.value_or(1); }  // that share a step
   std::int64_t tensor_ranks() const { return tp.value_or(1); }
+  std::int64_t stages() const { return pp.value_or(1); }
   bool is_sharded() const { return fsdp.value_or(1) > 1; }
   std::int64_t copies() const { return is_sharded() && shard == "hybrid" ? dp : 1; }
   FieldList fields();
@@ -41,6 +48,10 @@ struct MeshSettings {
 
 // What one key of a mesh says without the others; bad_input names what can be done instead.
 Result<void> check_mesh(const MeshSettings& mesh);
+// The mesh's pipeline of a model in a stage of training; with adapters: of them beside frozen
+// weights. Without pp nothing is refused.
+Result<void> check_pipeline(const std::optional<MeshSettings>& mesh, const DecoderConfig& config,
+                            TrainingStage stage, bool has_adapters = false);
 // "fp32", "bf16"; none where nothing is said. NB_CHECK: one of these.
 std::optional<DType> wire_type(const std::optional<std::string>& name);
 

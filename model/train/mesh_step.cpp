@@ -6,6 +6,7 @@
 #include "model/device/device.hpp"
 #include "model/ops/transfer.hpp"
 #include "model/train/data_ranks.hpp"
+#include "model/train/pipeline_step.hpp"
 
 namespace nb {
 namespace {
@@ -57,6 +58,7 @@ class DryRank {
 MeshStep run_mesh_step(const MeshStepRequest& request, const DeviceProfile& profile) {
   const auto checked = check_mesh(request.mesh);
   NB_CHECK(checked.has_value(), "{}", checked.error().message);
+  if (request.mesh.stages() > 1) return run_pipeline_step(request, profile);
   DryRank rank(request, profile);
   rank.step();
   rank.step();

@@ -1,9 +1,11 @@
 // A steady training step of BASE on a mesh of cards, dry: one rank stands for all of them and runs
-// what a rank of data_ranks.hpp runs, collective by collective. What `predict --mesh` prints.
+// what a rank of data_ranks.hpp runs, collective by collective; the stages of a pipeline, which do
+// not do the same, all run. What `predict --mesh` prints.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "model/collectives/communicator.hpp"
 #include "model/decoder/config.hpp"
@@ -31,10 +33,14 @@ struct MeshStep {
   SentBytes sent;                          // by the first rank, in the step
   PeakMemory peak;                         // of the first rank, which has the largest shards
   BytesByUse peak_by_use{};
+  // Of a pipeline; else empty, none.
+  std::vector<double> sent_bytes_of_ranks = {};
+  std::vector<std::uint64_t> peaks_of_ranks = {};  // allocated bytes
+  std::optional<double> bubble = {};               // bubble_of()
 };
 
 // The third step: state exists, the allocator's cache is warm. Throws OutOfMemory. NB_CHECK:
-// check_mesh() holds.
+// check_mesh() and check_pipeline() hold.
 MeshStep run_mesh_step(const MeshStepRequest& request, const DeviceProfile& profile);
 
 }  // namespace nb

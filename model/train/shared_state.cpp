@@ -13,12 +13,13 @@
 namespace nb {
 namespace {
 
-// That a state belongs to.
+// That a state belongs to, trained by whichever rank.
 const Parameter& parameter_of(const std::string& state, Decoder& decoder) {
   const Parameter* found = nullptr;
-  for (const Parameter* p : decoder.trained_parameters())
-    for (const char* prefix : {"adamw.m.", "adamw.v.", "muon.buffer."})
-      if (state == prefix + p->name) found = p;
+  for (const std::vector<Parameter>* some : {&decoder.parameters(), &decoder.adapters()})
+    for (const Parameter& p : *some)
+      for (const char* prefix : {"adamw.m.", "adamw.v.", "muon.buffer."})
+        if (state == prefix + p.name) found = &p;
   NB_CHECK(found != nullptr, "[shared_state] {} belongs to no parameter", state);
   return *found;
 }
@@ -103,6 +104,14 @@ class SharedState::Whole final : public Optimizer {
 SharedState::SharedState(std::vector<TrainedModel*> models)
     : host_(models.front()->decoder.device().profile(), ExecutionMode::kExecute,
             {.trace_steps = 0}) {
+  if (models.front()->pipeline != nullptr) {  // each has state of its own, or the same as others
+    std::vector<Optimizer*> parts;
+    for (TrainedModel* model : models)
+      for (const auto& optimizer : model->optimizers) parts.push_back(optimizer.get());
+    whole_.push_back(std::make_unique<Whole>(std::move(parts), 1, PartsAre::kRows,
+                                             models.front()->decoder, host_));
+    return;
+  }
   for (std::size_t o = 0; o < models.front()->optimizers.size(); ++o) {
     std::vector<Optimizer*> parts;
     for (TrainedModel* model : models) parts.push_back(model->optimizers[o].get());

@@ -1,6 +1,6 @@
-// The state of optimizers that ranks share (ZeRO-1), put together and handed out again: a
-// checkpoint holds whole tensors under the names that one card gives them, whatever the mesh. It
-// is the host's affair: no device's memory or time has part in it.
+// The state of optimizers that ranks share (ZeRO-1, FSDP, pipelines), put together and handed out
+// again: a checkpoint holds whole tensors under the names that one card gives them, whatever the
+// mesh. It is the host's affair: no device's memory or time has part in it.
 #pragma once
 
 #include <memory>

@@ -13,6 +13,7 @@
 #include "model/decoder/decoder.hpp"
 #include "model/optim/adamw.hpp"
 #include "model/optim/optimizer.hpp"
+#include "model/train/pipeline.hpp"
 #include "model/train/replicas.hpp"
 #include "model/train/sharded_weights.hpp"
 #include "model/train/stage_observer.hpp"
@@ -39,6 +40,9 @@ struct TrainedModel {
   // The same of a tensor-parallel rank's part, which trains in the decoder's place.
   std::optional<TensorPlan> tensor_plan;
   std::unique_ptr<TensorShard> tensor;
+  // Which stage of a pipeline it is, and that; none, null: all of the model.
+  std::optional<PipelinePlan> pipeline_plan;
+  std::unique_ptr<PipelineRank> pipeline;
   std::vector<std::unique_ptr<Optimizer>> optimizers;
   AdamWDenominator adamw_denominator = AdamWDenominator::kScaledStep;  // of these
   // Another model that is trained with it and ought to have the same weights; null: none. One of

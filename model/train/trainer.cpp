@@ -209,9 +209,11 @@ Result<void> Trainer::update(StepRow& row) {
         where_not_finite(outcome, model_.decoder)));
   }
   check_replica(row.step);
-  if (model_.ranks != nullptr)
+  if (model_.ranks != nullptr) {
     for (const auto& [kind, bytes] : model_.ranks->take_sent_bytes())
       progress_.sent_bytes[kind] += bytes;
+    progress_.pipeline.add(model_.ranks->take_pipeline_facts());
+  }
   progress_.loss_average =
       kLossAverage * progress_.loss_average + (1 - kLossAverage) * outcome.loss;
   progress_.train_time_ns += outcome.time_ns;
@@ -351,6 +353,10 @@ TrainResult Trainer::result() const {
   if (model_.replica != nullptr || model_.ranks != nullptr)
     out.replica_mismatch = std::ssize(differing());
   out.sent_bytes = progress_.sent_bytes;
+  if (model_.ranks != nullptr) out.peaks_of_ranks = model_.ranks->peaks_of_stages();
+  out.sent_bytes_of_ranks = progress_.pipeline.sent_bytes;
+  if (!out.sent_bytes_of_ranks.empty())
+    out.bubble = progress_.pipeline.bubble / static_cast<double>(iterations_);
   out.replica_mismatch_step = progress_.apart_since;
   out.steps = progress_.rows;
   out.samples = progress_.samples;

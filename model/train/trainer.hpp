@@ -67,6 +67,11 @@ struct TrainResult {
   std::optional<std::int64_t> replica_mismatch_step;  // the first, from 1, after which any had
   // By the first of several cards in all steps, by kind of collective ("all_gather").
   std::map<std::string, double> sent_bytes;
+  // Of the stages of a pipeline, by rank; and the mean of a step's bubble_of(). Empty, none: no
+  // pipeline.
+  std::vector<double> sent_bytes_of_ranks;
+  std::vector<std::uint64_t> peaks_of_ranks;  // allocated bytes
+  std::optional<double> bubble;
   std::uint64_t peak_allocated_bytes = 0;
   std::uint64_t peak_reserved_bytes = 0;
   std::vector<StepRow> steps;

@@ -28,6 +28,22 @@ TEST(Ranks, CardsShareAStepWithTheBitsOfOneThatAccumulates) {
     EXPECT_NE(together.node_key, alone.node_key) << device;
     EXPECT_EQ(find_metric(together, "replica_mismatch")->value, 0) << device;
   }
+  for (const char* device : {"910b3_pp2", "910b3_pp2_gpipe", "910b3_dp4_pp2"}) {
+    const Record stages = record(device);
+    const bool has_copies = device == std::string("910b3_dp4_pp2");
+    const Record same = has_copies ? record("910b3_dp4") : alone;
+    EXPECT_EQ(stages.subject.at("weights"), same.subject.at("weights")) << device;
+    EXPECT_NE(stages.node_key, same.node_key) << device;
+    // Eight micro-batches, or two of each copy, of 2 × 128 × 128 numbers of two bytes in three
+    // steps.
+    EXPECT_EQ(find_metric(stages, "sent_bytes_send_receive")->value,
+              3 * (has_copies ? 2 : 8) * 65536.0);
+    EXPECT_GT(find_metric(stages, "pipeline_bubble")->value, has_copies ? 0.4 : 0.125);
+    for (const char* rank : {"0", "1"})
+      EXPECT_GT(find_metric(stages, std::string("peak_allocated_bytes_rank_") + rank)->value, 0);
+  }
+  EXPECT_LT(find_metric(record("910b3_pp2"), "peak_allocated_bytes_rank_0")->value,
+            find_metric(record("910b3_pp2_gpipe"), "peak_allocated_bytes_rank_0")->value);
   // In ring order eight cards add in another order than one.
   EXPECT_NE(record("h100_dp8").subject.at("weights"), on_gpu.subject.at("weights"));
 }
@@ -104,6 +120,12 @@ TEST(Ranks, ThatCannotShareAStepAreRefusedBeforeAnyWork) {
                              "--set", "/stages/base/model=llama", "--set", "/stages/base/depth=2"}),
                   64,
                   {"/devices/0", "mesh/tp: tensor parallel training is executed in BASE alone"});
+  expect_sentence(bench.run("suites/ranks.json", {"--set", "/devices/4/mesh/pp=4"}), 64,
+                  {"suites/ranks.json: /devices/4, /stages/base", "mesh/pp: 4 stages of 2 blocks"});
+  expect_sentence(bench.run("tests/e2e/stages.json",
+                            {"--set", R"(/devices=[{"profile":"ascend_910b3","mesh":{"pp":2}}])",
+                             "--set", "/stages/base/depth=2"}),
+                  64, {"/devices/0, /stages/rl", "mesh/pp: rl is not trained on 2 stages"});
   expect_sentence(bench.run("suites/ranks.json", {"--set", "/devices/1/mesh/dp=0"}), 64,
                   {"/devices/1/mesh/dp"});
 }
@@ -151,7 +173,12 @@ TEST(PredictMesh, TellsBytesTimeAndPeakOfEveryMesh) {
                                         {"all_to_all", 2 * 2 * (8 + 2 * 2 * 4) * 65536.0 / 2}}));
   EXPECT_LT(cut.at("peak_allocated_bytes"), ask("dp=1").at("peak_allocated_bytes"));
   EXPECT_EQ(ask("dp=2,tp=2").at("accumulation_steps"), 2);
-  EXPECT_EQ(ask("pp=4").at("bubble"), .75);
+  const Json stages = ask("pp=4"), drained = ask("pp=4,micro_batches=2,schedule=gpipe");
+  EXPECT_EQ(stages.at("sent_bytes").at("send_receive"), 4 * 524288.0);
+  EXPECT_EQ(stages.at("sent_bytes_of_ranks").size(), 4U);
+  EXPECT_GT(stages.at("bubble"), .75);
+  EXPECT_GT(drained.at("step_time_ns"), stages.at("step_time_ns"));
+  EXPECT_GT(ask("pp=4,tp=2").at("bubble"), 0);
   EXPECT_NE(ask("fsdp=4,param=bf16", {"--lora-rank", "1"}).at("finding").dump().find("dp 4 sends"),
             std::string::npos);
 }
@@ -168,9 +195,11 @@ TEST(PredictMesh, RefusesWhatItCannotTell) {
   expect_sentence(ask("dp=2,dp=2"), 64, {"dp is given twice"});
   expect_sentence(ask("sdp=4"), 64, {"unknown key", "dp"});
   expect_sentence(ask("dp=2,fsdp=2"), 64, {"mesh/shard", "say which"});
-  expect_sentence(ask("dp=2,pp=2"), 64, {"pp is predicted without dp"});
+  expect_sentence(ask("dp=2,tp=2,pp=2"), 64, {"tp and pp together are predicted without dp"});
   expect_sentence(ask("tp=3"), 64, {"mesh/tp: 3 ranks cannot share 2 heads evenly"});
-  expect_sentence(ask("pp=3"), 64, {"pp 3 does not divide the 4 blocks"});
+  expect_sentence(ask("pp=3"), 64, {"mesh/pp: 3 stages cannot share the 4 blocks evenly"});
+  expect_sentence(ask("pp=2,micro_batches=3", {"--device-batch-size", "8"}), 64,
+                  {"mesh/micro_batches: 3 do not divide"});
   expect_sentence(ask("dp=16"), 64, {"8 cards in a node"});
   expect_sentence(ask("dp=4", {"--cards", "8"}), 64, {"--cards 8: --mesh dp=4 has 4"});
   expect_sentence(ask("dp=4", {"--stage", "sft", "--row-tokens", "64"}), 64, {"the stage is sft"});
