@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -13,9 +11,7 @@
 #include "harness/base/check.hpp"
 #include "model/collectives/world.hpp"
 #include "model/data/batch_hash.hpp"
-#include "model/ops/optimizer_ops.hpp"
 #include "model/ops/transfer.hpp"
-#include "model/optim/adamw.hpp"
 #include "model/optim/groups.hpp"
 #include "model/train/disturbance.hpp"
 #include "model/train/not_finite.hpp"
@@ -154,129 +150,6 @@ void DataRanks::run(const std::function<void(TrainedModel&, Communicator&)>& bod
         if (!own.empty())
           std::ranges::copy(own.host(), first_.decoder.parameters()[i].value.host().begin());
       }
-}
-
-namespace {
-
-// After they were averaged: what this rank updates by.
-std::vector<Tensor*> averaged_gradients(TrainedModel& model) {
-  std::vector<OwnGradient> own;
-  if (model.sharded != nullptr) own = model.sharded->own_gradients();
-  if (model.shared != nullptr)
-    for (const auto& optimizer : model.optimizers)
-      for (const OwnGradient& one : optimizer->own_gradients()) own.push_back(one);
-  std::vector<Tensor*> all;
-  for (const OwnGradient& one : own) all.push_back(one.gradient);
-  if (model.sharded == nullptr && model.shared == nullptr)
-    for (Parameter* p : model.decoder.trained_parameters()) all.push_back(&p->grad);
-  return all;
-}
-
-// What PyTorch does with a norm that is not finite: clip_grad_norm_ multiplies all gradients by
-// limit / norm, NaN or 0, and the optimizers step.
-void update_with_nan(TrainedModel& model, const std::optional<double>& grad_clip,
-                     const SchedulePoint& point, double norm) {
-  if (grad_clip && *grad_clip > 0) {
-    const auto factor = static_cast<float>(*grad_clip / (norm + 1e-6));
-    for (Tensor* gradient : averaged_gradients(model))
-      for (float& value : gradient->host()) value *= factor;
-  }
-  for (const auto& optimizer : model.optimizers) optimizer->step(point);
-  model.decoder.zero_grad();
-  if (model.sharded != nullptr) model.sharded->zero_grad();
-}
-
-}  // namespace
-
-double DataRanks::update(TrainedModel& model, Communicator& world, std::optional<double> grad_clip,
-                         const SchedulePoint& point, const std::function<double()>& loss) const {
-  const bool is_first = world.rank() == 0;
-  const auto loss_there = [&] { return is_first ? loss() : 0; };
-  const StageObserver* observer = is_first ? first_.observer : nullptr;
-  const double norm = update_on_rank(model, world, grad_clip, point, loss_there, observer);
-  if (!std::isfinite(norm) && first_.disturbance != nullptr &&
-      first_.disturbance->goes_on_with_nan(point.step))
-    update_with_nan(model, grad_clip, point, norm);
-  return norm;
-}
-
-namespace {
-
-// What this rank updates by, averaged.
-std::vector<OwnGradient> reduced_gradients(TrainedModel& model) {
-  if (model.sharded != nullptr) return model.sharded->own_gradients();
-  if (model.tensor != nullptr) {
-    model.tensor->average_gradients();
-    return model.tensor->own_gradients();
-  }
-  std::vector<OwnGradient> own;
-  for (const auto& optimizer : model.optimizers) {
-    optimizer->reduce();
-    for (const OwnGradient& one : optimizer->own_gradients()) own.push_back(one);
-  }
-  return own;
-}
-
-// The ranks' squares go as three fp32 numbers each, which hold all bits of a double.
-double sum_over_ranks(double rest, Communicator& world) {
-  if (!world.device().executes()) {
-    world.all_gather({3, DType::kFp32}, {3 * world.size(), DType::kFp32}, "grad_norm");
-    return 0;
-  }
-  std::array<float, 3> mine{};
-  for (float& part : mine) {
-    part = static_cast<float>(rest);
-    rest -= static_cast<double>(part);
-  }
-  std::vector<float> all(mine.size() * static_cast<std::size_t>(world.size()));
-  world.all_gather({mine, DType::kFp32}, {all, DType::kFp32}, "grad_norm");
-  double sum = 0;
-  for (std::size_t at = 0; at < all.size(); at += mine.size())
-    sum += static_cast<double>(all[at]) + static_cast<double>(all[at + 1]) +
-           static_cast<double>(all[at + 2]);
-  return sum;
-}
-
-double update_shares(TrainedModel& model, Communicator& world, std::optional<double> grad_clip,
-                     const SchedulePoint& point, const std::function<double()>& loss,
-                     const StageObserver* observer) {
-  std::vector<Tensor*> own, counted;
-  for (const OwnGradient& one : reduced_gradients(model)) {
-    own.push_back(one.gradient);
-    if (one.is_counted) counted.push_back(one.gradient);
-  }
-  double squares = 0;
-  if (grad_clip)
-    squares = ops::grad_squares(world.device(), counted);
-  else if (world.device().executes())
-    squares = ops::squares_of(counted);
-  const double norm = std::sqrt(sum_over_ranks(squares, world));
-  if (grad_clip && *grad_clip > 0) {
-    const double factor = *grad_clip / (norm + 1e-6);
-    ops::grad_scale(world.device(), own, factor < 1 ? static_cast<float>(factor) : 1.0F);
-  }
-  const bool is_whole = model.sharded == nullptr && model.tensor == nullptr;
-  finish_update(trained_decoder(model), model.optimizers, norm, point, loss(),
-                is_whole ? observer : nullptr);
-  if (model.sharded != nullptr && std::isfinite(norm)) model.sharded->zero_grad();
-  return norm;
-}
-
-}  // namespace
-
-double update_on_rank(TrainedModel& model, Communicator& world, std::optional<double> grad_clip,
-                      const SchedulePoint& point, const std::function<double()>& loss,
-                      const StageObserver* observer) {
-  if (model.pipeline != nullptr)
-    return model.pipeline->update(model, grad_clip, point, loss, observer);
-  if (model.shared != nullptr || model.sharded != nullptr || model.tensor != nullptr)
-    return update_shares(model, world, grad_clip, point, loss, observer);
-  for (Parameter* p : model.decoder.trained_parameters()) {
-    CollectiveBuffer gradient(p->grad);
-    gradient.dtype = model.reduce.value_or(gradient.dtype);
-    world.all_reduce(gradient, Reduce::kAverage, p->name);
-  }
-  return apply_gradients(model.decoder, model.optimizers, grad_clip, point, loss(), observer);
 }
 
 std::vector<std::uint64_t> DataRanks::peaks_of_stages() const {
@@ -450,122 +323,6 @@ std::vector<std::string> DataRanks::differing() const {
     if (!std::ranges::all_of(others_, is_same)) names.push_back(mine[i]->name);
   }
   return names;
-}
-
-WholeWeights::WholeWeights(TrainedModel& model) : sharded_(model.sharded.get()) {
-  if (sharded_ != nullptr) sharded_->gather_all();
-}
-WholeWeights::~WholeWeights() {
-  if (sharded_ != nullptr) sharded_->free_all();
-}
-
-TrainedModel::TrainedModel(const DecoderConfig& config, Device& device) : decoder(config, device) {}
-TrainedModel::~TrainedModel() = default;
-
-Decoder& trained_decoder(TrainedModel& model) {
-  return model.tensor == nullptr ? model.decoder : model.tensor->decoder();
-}
-
-void prepare_optimizers(TrainedModel& model, const OptimizerRates& rates,
-                        const OptimizerRules& rules) {
-  if (model.tensor_plan) {
-    model.tensor = std::make_unique<TensorShard>(model.decoder, *model.tensor_plan);
-    model.optimizers = make_sharded_optimizers(model.tensor->trained(), model.decoder, rates,
-                                               model.tensor->group(), rules);
-    return;
-  }
-  if (model.pipeline_plan)
-    model.pipeline = std::make_unique<PipelineRank>(model.decoder, *model.pipeline_plan);
-  if (!model.shard_plan) {
-    model.optimizers = make_optimizers(model.decoder, rates, model.shared.get(), rules);
-    return;
-  }
-  model.sharded = std::make_unique<ShardedWeights>(model.decoder, *model.shard_plan);
-  model.optimizers = make_sharded_optimizers(model.sharded->trained(), model.decoder, rates,
-                                             model.sharded->group(), rules);
-}
-
-void round_gradients(TrainedModel& model, DType dtype) {
-  if (model.sharded != nullptr)
-    model.sharded->round_gradients(dtype);
-  else
-    round_gradients(trained_decoder(model), dtype);
-}
-
-void note_on_rank(std::string& found, double loss, TrainedModel& model, const Batch& batch) {
-  if (model.sharded == nullptr && model.tensor == nullptr)
-    note_not_finite(found, loss, model.decoder, batch);
-}
-
-void begin_on_rank(TrainedModel& model, Communicator& world) {
-  if (model.shared != nullptr) model.shared->lend(&world);
-  if (model.sharded != nullptr) model.sharded->begin(world);
-  if (model.tensor != nullptr) model.tensor->begin(world);
-  if (model.pipeline != nullptr) model.pipeline->begin(world);
-}
-
-void end_on_rank(TrainedModel& model) {
-  if (model.shared != nullptr) model.shared->lend(nullptr);
-  if (model.sharded != nullptr) model.sharded->end();
-  if (model.tensor != nullptr) model.tensor->end();
-  if (model.pipeline != nullptr) model.pipeline->end();
-}
-
-void prepare_rank(const std::optional<MeshSettings>& mesh, TrainedModel& model,
-                  const std::function<void(TrainedModel&)>& prepare) {
-  const std::int64_t ranks = mesh ? mesh->ranks() : 1;
-  if (mesh) model.reduce = wire_type(mesh->reduce);
-  if (mesh && mesh->is_sharded()) {
-    const auto copies = static_cast<int>(mesh->copies());
-    model.shard_plan = {.pieces = static_cast<int>(ranks) / copies,
-                        .copies = copies,
-                        .param = wire_type(mesh->param),
-                        .reduce = wire_type(mesh->reduce)};
-  }
-  if (mesh && mesh->tensor_ranks() > 1)
-    model.tensor_plan = TensorPlan{.parts = static_cast<int>(mesh->tensor_ranks()),
-                                   .copies = static_cast<int>(mesh->dp),
-                                   .reduce = wire_type(mesh->reduce)};
-  if (mesh && mesh->stages() > 1)
-    model.pipeline_plan = {.stages = static_cast<int>(mesh->stages()),
-                           .copies = static_cast<int>(mesh->data_ranks()),
-                           .schedule = pipeline_schedule(mesh->schedule.value_or("1f1b")),
-                           .micro_batches = mesh->micro_batches};
-  if (ranks > 1 && mesh->zero)
-    model.shared =
-        std::make_unique<LentCommunicator>(model.decoder.device(), 0, static_cast<int>(ranks));
-  prepare(model);
-}
-
-void prepare_ranks(const std::optional<MeshSettings>& mesh, TrainedModel& model,
-                   const std::function<void(TrainedModel&)>& prepare) {
-  prepare_rank(mesh, model, prepare);
-  if (mesh && mesh->ranks() > 1) model.ranks = std::make_unique<DataRanks>(model, *mesh, prepare);
-}
-
-OptimizerList whole_optimizers(const TrainedModel& model) {
-  if (model.ranks == nullptr || model.ranks->shared_state() == nullptr) return model.optimizers;
-  return model.ranks->shared_state()->whole();
-}
-
-void add_mesh(const TrainedModel& model, Json& identity) {
-  if (model.ranks == nullptr) return;
-  identity["mesh"] = print_struct(model.ranks->mesh());
-}
-
-std::vector<TrainedModel*> models_of(TrainedModel& model) {
-  return model.ranks != nullptr ? model.ranks->models() : std::vector{&model};
-}
-
-StepOutcome run_step(TrainedModel& model, const StepPlan& plan, const SchedulePoint& point,
-                     const std::function<Batch()>& next) {
-  if (model.ranks == nullptr)
-    return run_step(model.decoder, model.optimizers, plan, point, next, model.observer);
-  return model.ranks->step(plan, point, next,
-                           [](TrainedModel& one, const Batch& batch, std::int64_t, double share) {
-                             return static_cast<double>(trained_decoder(one).loss_and_backward(
-                                 batch.inputs, batch.targets, batch.rows, batch.length, share));
-                           });
 }
 
 }  // namespace nb
