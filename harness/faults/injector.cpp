@@ -27,7 +27,8 @@ StepPart part_of(FaultPhase phase) { return static_cast<StepPart>(phase); }
 Parameter& first_matrix(TrainedModel& model) {
   const std::vector<Parameter*> own = own_parameters(model);
   const auto found = std::ranges::find(own, ParameterRole::kMatrix, &Parameter::role);
-  return **(found == own.end() ? own.begin() : found);
+  Parameter* const parameter = found == own.end() ? own.front() : *found;
+  return *parameter;
 }
 
 void flip(const RankFault& fault, TrainedModel& model) {
