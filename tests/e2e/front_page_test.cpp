@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <regex>
 #include <string>
 
 #include "harness/base/fs.hpp"
@@ -54,7 +55,9 @@ TEST(FrontPage, ItsPictureIsWhatReportDraws) {
 TEST(FrontPage, ItsOwnDeviceIsPredicted) {
   const Bench bench;
   const fs::path card = bench.results() / "my_card.json";
-  ASSERT_TRUE(write_file(card, between(front_page(), "<<'EOF'\n", "EOF\n")));
+  const std::string words = between(front_page(), "echo '", "' > my_card.json");
+  const std::string json = std::regex_replace(words, std::regex("' *\\\\\n *'"), " ");
+  ASSERT_TRUE(write_file(card, json));
   const auto own = bench({"predict", "--device", card.string(), "--depth", "12", "--cards", "1"});
   EXPECT_EQ(own.exit_code, 0) << own.err;
   EXPECT_NE(own.out.find("not known: the machine's profile is made from data sheets"),

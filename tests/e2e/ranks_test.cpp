@@ -173,11 +173,13 @@ TEST(PredictMesh, TellsBytesTimeAndPeakOfEveryMesh) {
                                         {"all_to_all", 2 * 2 * (8 + 2 * 2 * 4) * 65536.0 / 2}}));
   EXPECT_LT(cut.at("peak_allocated_bytes"), ask("dp=1").at("peak_allocated_bytes"));
   EXPECT_EQ(ask("dp=2,tp=2").at("accumulation_steps"), 2);
-  const Json stages = ask("pp=4"), drained = ask("pp=4,micro_batches=2,schedule=gpipe");
+  const Json stages = ask("pp=4"), drained = ask("pp=4,micro_batches=2,schedule=gpipe"),
+             alone = ask("pp=4,micro_batches=1,schedule=gpipe");
   EXPECT_EQ(stages.at("sent_bytes").at("send_receive"), 4 * 524288.0);
   EXPECT_EQ(stages.at("sent_bytes_of_ranks").size(), 4U);
   EXPECT_GT(stages.at("bubble"), .75);
-  EXPECT_GT(drained.at("step_time_ns"), stages.at("step_time_ns"));
+  EXPECT_GT(drained.at("bubble"), stages.at("bubble"));
+  EXPECT_GT(alone.at("step_time_ns"), stages.at("step_time_ns"));  // two hide behind the host
   EXPECT_GT(ask("pp=4,tp=2").at("bubble"), 0);
   EXPECT_NE(ask("fsdp=4,param=bf16", {"--lora-rank", "1"}).at("finding").dump().find("dp 4 sends"),
             std::string::npos);

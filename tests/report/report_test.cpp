@@ -26,7 +26,7 @@ using test::has;
 
 bool third(int i) { return i % 3 == 0; }
 
-constexpr ReportOptions kNoPlots = {Language::kEn, false, "gnuplot"};
+const ReportOptions kNoPlots = {Language::kEn, false, "gnuplot"};
 
 void fill(FakeRun& run) {
   for (const char* device : {"ascend_910b3", "h100_sxm"}) {
