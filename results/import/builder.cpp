@@ -486,19 +486,17 @@ void tell_apart(std::vector<ForeignRun>& runs) {
 }
 
 std::string content_hash(std::string_view content) {
-  // A file of 300 MB is mostly contents: each character costs a nanosecond here.
+  // A file of 300 MB is mostly contents: no branch a character, since every sixth is a blank.
   std::string text(content.size(), '\0');
   char* out = text.data();
-  bool space = false;
+  bool was_blank = true;
   for (const char c : content) {
-    if (c == ' ' || c == '\n' || c == '\t' || c == '\r') {
-      space = out != text.data();
-      continue;
-    }
-    if (space) *out++ = ' ';
-    space = false;
-    *out++ = c;
+    const bool is_blank = (c == ' ') | (c == '\n') | (c == '\t') | (c == '\r');
+    *out = is_blank ? ' ' : c;
+    out += is_blank & was_blank ? 0 : 1;
+    was_blank = is_blank;
   }
+  if (was_blank && out != text.data()) --out;
   text.resize(static_cast<std::size_t>(out - text.data()));
   return sha256_hex(text).substr(0, kIdDigits);
 }
