@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 
 #include "report/markup.hpp"
 #include "report/plot.hpp"
