@@ -100,6 +100,23 @@ TEST(PlotScript, BarsKeepApart) {
   EXPECT_GT(script.data[0][0][4], a[5]) << "categories follow downwards";
 }
 
+// The third lies on the first two, not on the second alone; a reference on nothing.
+TEST(PlotScript, AreasLieOnEachOther) {
+  Plot plot;
+  plot.kind = PlotKind::kAreas;
+  for (const double y : {1, 2, 4, 9}) {
+    PlotSeries& series = plot.series.emplace_back();
+    series.x = {0, 1};
+    series.y = {y, 10 * y};
+    series.is_reference = y == 9;
+  }
+  const PlotScript script = plot_script(plot);
+  ASSERT_EQ(script.data.size(), 4U);
+  EXPECT_EQ(script.data[2][0], (std::array<double, 6>{0, 7, 0, 0, 3, 7}));
+  EXPECT_EQ(script.data[2][1], (std::array<double, 6>{1, 70, 1, 1, 30, 70}));
+  EXPECT_EQ(script.data[3][0][1], 9);
+}
+
 TEST(DrawPlot, DrawsAllKindsAsSvgAndPdf) {
   if (!has_gnuplot("gnuplot")) GTEST_SKIP() << "skipped: no gnuplot";
   const test::TempDir dir;
