@@ -6,6 +6,7 @@
 #include "model/autograd/tape.hpp"
 #include "model/decoder/cuts.hpp"
 #include "model/decoder/parameters.hpp"
+#include "model/decoder/sequence_cut.hpp"
 #include "model/decoder/trunk.hpp"
 #include "model/decoder/whole_pass.hpp"
 #include "model/ops/head.hpp"
@@ -67,13 +68,18 @@ struct Decoder::Impl {
   template <class LossOf>
   float step(std::span<const int> inputs, std::int64_t batch, std::int64_t time,
              const LossOf& loss_of) {
-    Tape tape;
-    const Tensor input_ids = ops::upload_ids(device, batch * time, 4, "inputs");
-    const Tensor target_ids = ops::upload_ids(device, batch * time, 8, "targets");
-    PassHooks hooks(weights.hooks);
     WholePass pass(config, inputs, batch, time);
+    return step(pass, tables, loss_of);
+  }
+  // Its rotary tables have the positions of the pass.
+  template <class LossOf>
+  float step(Pass& pass, const ops::RotaryTables& of_pass, const LossOf& loss_of) {
+    Tape tape;
+    const Tensor input_ids = ops::upload_ids(device, pass.rows(), 4, "inputs");
+    const Tensor target_ids = ops::upload_ids(device, pass.rows(), 8, "targets");
+    PassHooks hooks(weights.hooks);
     dropout.is_on = dropout.rate > 0;
-    const Tensor x = trunk(pass);
+    const Tensor x = nb::trunk(weights, config, of_pass, pass, recomputes);
     Tensor loss = loss_of(x);
     tape.backward(loss);
     hooks.end();
@@ -159,6 +165,14 @@ void Decoder::zero_grad() {
 float Decoder::loss_and_backward(std::span<const int> inputs, std::span<const int> targets,
                                  std::int64_t batch, std::int64_t time, double scale) {
   Impl& m = *impl_;
+  if (SequenceCut* const cut = sequence_cut_of(m.weights)) {
+    const OwnTokens own = own_tokens(cut->positions(), inputs, targets, batch, time);
+    CutPass pass(m.config, *cut, own.inputs, batch, time);
+    const float loss = m.step(pass, cut->tables(), [&](const Tensor& x) {
+      return ops::head_loss(x, *m.weights.lm_head, own.targets, own.share * scale, m.options());
+    });
+    return static_cast<float>(own.share * static_cast<double>(loss));
+  }
   Cuts* const cuts = cuts_of(m.weights);
   return m.step(inputs, batch, time, [&](const Tensor& x) {
     return cuts == nullptr ? ops::head_loss(x, *m.weights.lm_head, targets, scale, m.options())
@@ -171,6 +185,8 @@ float Decoder::objective_and_backward(std::span<const int> inputs, std::span<con
                                       const TokenObjective& objective) {
   NB_CHECK(cuts_of(impl_->weights) == nullptr,
            "[decoder] cut weights give no losses of single tokens");
+  NB_CHECK(sequence_cut_of(impl_->weights) == nullptr,
+           "[decoder] cut sequences give no losses of single tokens");
   return impl_->step(inputs, batch, time, [&](const Tensor& x) {
     return objective(ops::head_losses(x, *impl_->weights.lm_head, targets, impl_->options()));
   });
