@@ -14,6 +14,7 @@
 #include "harness/base/text_width.hpp"
 #include "harness/cli/common.hpp"
 #include "model/collectives/cost.hpp"
+#include "model/train/context_rank.hpp"
 #include "model/train/mesh_settings.hpp"
 #include "model/train/mesh_step.hpp"
 #include "model/train/mesh_volumes.hpp"
@@ -61,9 +62,9 @@ struct Asked {
 
 Result<void> check_parallel(const MeshSettings& mesh, const DecoderConfig& config) {
   const std::int64_t tp = mesh.tensor_ranks(), pp = mesh.stages();
-  if (mesh.data_ranks() > 1 || mesh.zero)
+  if (mesh.data_ranks() > 1 || mesh.zero || mesh.context_ranks() > 1)
     return bad_input(
-        "--mesh: tp and pp together are predicted without dp, zero and fsdp here; with dp of "
+        "--mesh: tp and pp together are predicted without dp, zero, fsdp and cp here; with dp of "
         "Megatron's models (--model llama2-7b --tp 2 --pp 2)");
   if (config.n_head % tp != 0 || config.n_kv_head % tp != 0)
     return bad_input(
@@ -108,6 +109,7 @@ Result<Asked> ask(const PredictQuestion& question, const MeshFlags& flags) {
   } else {
     NB_TRY_VOID(check_parts(config, mesh.tensor_ranks()), kWhere);
     NB_TRY_VOID(check_pipeline(data, config, settings.stage, !flags.lora_rank.empty()), kWhere);
+    NB_TRY_VOID(check_context(config, mesh.context_ranks()), kWhere);
   }
   MeshStepRequest request = {.config = config,
                              .mesh = data,

@@ -12,6 +12,7 @@
 #include "harness/suite/microbenchmarks.hpp"
 #include "harness/suite/plain_name.hpp"
 #include "model/decoder/config.hpp"
+#include "model/train/context_rank.hpp"
 #include "model/train/mesh_settings.hpp"
 #include "model/train/tensor_cuts.hpp"
 
@@ -81,8 +82,9 @@ Result<void> check_meshes(const Suite& suite, std::int64_t parts, Shared shared,
     const std::string at = fmt::format("{}, /stages/{}", entry, stage);
     const Parallel parallel = config == nullptr ? Parallel::kData : Parallel::kTensor;
     NB_TRY_VOID(check_ranks(suite.devices[i].mesh, parts, device.profile, shared, parallel), at);
-    if (config != nullptr)
-      NB_TRY_VOID(check_parts(*config, suite.devices[i].mesh->tensor_ranks()), at);
+    if (config == nullptr) continue;
+    NB_TRY_VOID(check_parts(*config, suite.devices[i].mesh->tensor_ranks()), at);
+    NB_TRY_VOID(check_context(*config, suite.devices[i].mesh->context_ranks()), at);
   }
   return {};
 }

@@ -13,6 +13,7 @@
 #include "model/optim/schedules.hpp"
 #include "model/tokenizer/tokenizer.hpp"
 #include "model/train/adamw_choice.hpp"
+#include "model/train/context_rank.hpp"
 #include "model/train/data_ranks.hpp"
 #include "model/train/dry_step.hpp"
 #include "model/train/identity.hpp"
@@ -110,6 +111,7 @@ Result<TrainResult> train(const TrainSettings& asked, Device& device, const Trai
                           Parallel::kTensor));
   if (mesh) NB_TRY_VOID(check_parts(config, mesh->tensor_ranks()));
   NB_TRY_VOID(check_pipeline(mesh, config, TrainingStage::kBase));
+  if (mesh) NB_TRY_VOID(check_context(config, mesh->context_ranks()));
   NB_TRY_VOID(check_trainable(device));
   try {
     TrainedModel model(config, device);

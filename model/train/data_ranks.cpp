@@ -42,6 +42,8 @@ struct DataRanks::Rank {
     model.tensor_plan = first.tensor_plan;
     if (model.shard_plan) model.shard_plan->rank = index;
     if (model.tensor_plan) model.tensor_plan->rank = index;
+    model.context_plan = first.context_plan;
+    if (model.context_plan) model.context_plan->rank = index;
     if (first.shared != nullptr)
       model.shared = std::make_unique<LentCommunicator>(device, index, ranks);
   }
@@ -211,7 +213,9 @@ StepOutcome DataRanks::step(const StepPlan& plan, const SchedulePoint& point,
   outcome.batch_hash = read.value();
   const std::int64_t start_ns = device.time_ns();
   const TimeAccount account_before = device.account();
-  std::vector<double> losses(batches.size()), norms(static_cast<std::size_t>(size()));
+  // Of each micro-batch, or of its parts, whose mean is the micro-batch's.
+  const auto parts = static_cast<std::size_t>(mesh_.context_ranks());
+  std::vector<double> losses(batches.size() * parts), norms(static_cast<std::size_t>(size()));
   std::vector<std::string> not_finite(norms.size());
   const auto mean_loss = [&] {
     double sum = 0;
@@ -246,14 +250,15 @@ StepOutcome DataRanks::step(const StepPlan& plan, const SchedulePoint& point,
       return world.device().synchronize();
     }
     disturb(StepPart::kForward);
-    const auto together = static_cast<std::size_t>(mesh_.tensor_ranks());
+    const auto together = static_cast<std::size_t>(mesh_.tensor_ranks()) * parts;
     for (std::size_t micro = rank / together; micro < batches.size();
          micro += static_cast<std::size_t>(sharing)) {
       const Batch& batch = batches[micro];
       const auto number = static_cast<std::int64_t>(micro);
       model.decoder.begin_pass(number);
       const double loss = pass(model, batch, number, share);
-      if (rank % together == 0) losses[micro] = loss;  // that of the others, too
+      if (parts > 1 || rank % together == 0)  // of tp that of the others, too
+        losses[micro * parts + rank % parts] = loss;
       if (!goes_on_with_nan) note_on_rank(not_finite[rank], loss, model, batch);
       round_sum();
     }

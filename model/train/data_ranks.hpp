@@ -15,6 +15,9 @@
 // that of ZeRO-1. Tensor parallelism (mesh/tp): so many neighbours compute a micro-batch together
 // (tensor_shard.hpp), and of p data-parallel groups each takes its share.
 //
+// Context parallelism (mesh/cp): so many neighbours compute a micro-batch together, each some
+// tokens of its sequences (context_rank.hpp); gradients are averaged over all ranks.
+//
 // Pipelines (mesh/pp): each copy is cut into stages, a rank each (pipeline.hpp); the ranks of a
 // copy take the same micro-batches.
 #pragma once

@@ -47,7 +47,12 @@ FieldList MeshSettings::fields() {
            "1f1b",
            &schedule,
            {.one_of = {"gpipe", "1f1b"}, .omits_absent = true}},
-          {"cp", "context parallel ranks: not executed", &cp, later},
+          {"cp", "context parallel ranks, which share the tokens of every sequence: BASE alone",
+           &cp, later},
+          {"context",
+           "of cp: how attention sees all tokens: all-to-alls of heads and tokens (Ulysses)",
+           &context,
+           {.one_of = {"ulysses"}, .omits_absent = true}},
           {"ep", "expert parallel ranks: not executed", &ep, later}};
 }
 
@@ -87,6 +92,20 @@ Result<void> check_stages(const MeshSettings& mesh) {
   return {};
 }
 
+// What cp says with the other keys.
+Result<void> check_context_keys(const MeshSettings& mesh) {
+  if (mesh.context_ranks() == 1 && mesh.context)
+    return bad_input("mesh/context: decides nothing without cp of two ranks or more; add it");
+  if (mesh.context_ranks() == 1) return {};
+  for (const auto& [key, is_there] :
+       {std::pair{"fsdp", mesh.is_sharded()}, std::pair{"tp", mesh.tensor_ranks() > 1},
+        std::pair{"pp", mesh.stages() > 1}})
+    if (is_there)
+      return bad_input(
+          fmt::format("mesh/{}: is not executed beside cp; leave one of the two out", key));
+  return {};
+}
+
 }  // namespace
 
 Result<void> check_pipeline(const std::optional<MeshSettings>& mesh, const DecoderConfig& config,
@@ -117,19 +136,12 @@ Result<void> check_pipeline(const std::optional<MeshSettings>& mesh, const Decod
 }
 
 Result<void> check_mesh(const MeshSettings& mesh) {
-  struct Later {
-    const char* key;
-    const std::optional<std::int64_t>& ranks;
-    const char* what;
-  };
-  for (const Later& one :
-       {Later{"cp", mesh.cp, "context parallel"}, Later{"ep", mesh.ep, "expert parallel"}})
-    if (one.ranks.value_or(1) > 1)
-      return bad_input(
-          fmt::format("mesh/{}: {} training is not executed here, only dp, zero, fsdp, tp and pp "
-                      "are",
-                      one.key, one.what));
+  if (mesh.ep.value_or(1) > 1)
+    return bad_input(
+        "mesh/ep: expert parallel training is not executed here, only dp, zero, fsdp, tp, pp and "
+        "cp are");
   NB_TRY_VOID(check_stages(mesh));
+  NB_TRY_VOID(check_context_keys(mesh));
   if (mesh.tensor_ranks() > 1 && (mesh.is_sharded() || mesh.zero))
     return bad_input(fmt::format("mesh/{}: is not executed beside tp; leave one of the two out",
                                  mesh.zero ? "zero" : "fsdp"));
@@ -137,7 +149,7 @@ Result<void> check_mesh(const MeshSettings& mesh) {
     return bad_input(
         "mesh/zero: decides nothing beside fsdp, whose ranks share the optimizers' state already; "
         "leave one out");
-  if (mesh.reduce && (mesh.data_ranks() == 1 || mesh.zero))
+  if (mesh.reduce && ((mesh.data_ranks() == 1 && mesh.context_ranks() == 1) || mesh.zero))
     return bad_input(fmt::format("mesh/reduce: {}; leave it out",
                                  mesh.zero ? "ZeRO-1 reduces gradients in their own type"
                                  : mesh.ranks() == 1
@@ -166,6 +178,10 @@ Result<void> check_ranks(const std::optional<MeshSettings>& mesh, std::int64_t p
     return bad_input(
         "mesh/tp: tensor parallel training is executed in BASE alone; leave it out, or end the "
         "suite with BASE");
+  if (parallel == Parallel::kData && mesh->context_ranks() > 1)
+    return bad_input(
+        "mesh/cp: context parallel training is executed in BASE alone; leave it out, or end the "
+        "suite with BASE");
   const std::int64_t readers = mesh->data_ranks();
   const char* key = mesh->is_sharded() ? (mesh->dp > 1 ? "mesh" : "mesh/fsdp") : "mesh/dp";
   if (parts % readers != 0) {
@@ -187,8 +203,8 @@ Result<void> check_ranks(const std::optional<MeshSettings>& mesh, std::int64_t p
   if (const std::int64_t most = profile.links.devices.whole(); mesh->ranks() > most)
     return bad_input(fmt::format(
         "{}: {} ranks of {}, which has {} card{} in a node; ranks train within one node",
-        mesh->tensor_ranks() > 1 ? "mesh" : key, mesh->ranks(), profile.name(), most,
-        most == 1 ? "" : "s"));
+        mesh->tensor_ranks() > 1 || mesh->context_ranks() > 1 ? "mesh" : key, mesh->ranks(),
+        profile.name(), most, most == 1 ? "" : "s"));
   return {};
 }
 

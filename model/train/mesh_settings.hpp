@@ -14,8 +14,8 @@
 
 namespace nb {
 
-// How a device entry of a suite lays out its cards: dp × fsdp × tp × pp of them, those of tp side
-// by side.
+// How a device entry of a suite lays out its cards: dp × fsdp × tp × pp × cp of them, those of
+// tp or cp side by side.
 struct MeshSettings {
   std::int64_t dp = 1;  // data-parallel ranks
   // 1: each holds a part of the optimizers' state and updates a part of the weights (ZeRO-1, as
@@ -34,13 +34,17 @@ struct MeshSettings {
   // step; "gpipe" or "1f1b", absent: the latter.
   std::optional<std::int64_t> pp = {}, micro_batches = {};
   std::optional<std::string> schedule = {};
+  // Ranks that share the tokens of every sequence (context_rank.hpp); BASE alone.
+  std::optional<std::int64_t> cp = {};
+  std::optional<std::string> context = {};  // "ulysses"; absent: that
   // Refused by name here.
-  std::optional<std::int64_t> cp = {}, ep = {};
+  std::optional<std::int64_t> ep = {};
 
-  std::int64_t ranks() const { return data_ranks() * tensor_ranks() * stages(); }
+  std::int64_t ranks() const { return data_ranks() * tensor_ranks() * stages() * context_ranks(); }
   std::int64_t data_ranks() const { return dp * fsdp.value_or(1); }  // that share a step
   std::int64_t tensor_ranks() const { return tp.value_or(1); }
   std::int64_t stages() const { return pp.value_or(1); }
+  std::int64_t context_ranks() const { return cp.value_or(1); }
   bool is_sharded() const { return fsdp.value_or(1) > 1; }
   std::int64_t copies() const { return is_sharded() && shard == "hybrid" ? dp : 1; }
   FieldList fields();

@@ -60,6 +60,13 @@ SentBytes tensor_parallel_step(const DecoderConfig& config, const ActivationSize
           {"all_to_all", sent(OpKind::kAllToAll, exchanged)}};
 }
 
+double ulysses_bytes(const DecoderConfig& config, const ActivationSize& size, std::int64_t ranks) {
+  const auto columns = static_cast<double>(2 * config.q_width() + 2 * config.kv_width());
+  const double tokens = static_cast<double>(size.rows * size.tokens * size.micro_batches);
+  return 2 * static_cast<double>(config.n_layer * size.element_bytes) * tokens * columns *
+         static_cast<double>(ranks - 1) / static_cast<double>(ranks * ranks);
+}
+
 double pipeline_bytes(const DecoderConfig& config, const ActivationSize& size,
                       std::int64_t stages) {
   if (stages < 2) return 0;

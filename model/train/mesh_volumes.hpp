@@ -1,4 +1,4 @@
-// What tensor and pipeline parallel ranks send, closed form. Per rank and step; bytes of
+// What tensor, context and pipeline parallel ranks send, closed form. Per rank and step; bytes of
 // activations are given. Sources: Megatron-LM (arXiv:1909.08053, 3; arXiv:2104.04473, 3.2). And
 // what a mesh should be told of frozen weights. Pure functions.
 #pragma once
@@ -26,6 +26,10 @@ double tensor_parallel_bytes(const DecoderConfig& config, const ActivationSize& 
 // norm, and Muon's matrices, whose updates go to their owners and back in muon_bytes an element.
 SentBytes tensor_parallel_step(const DecoderConfig& config, const ActivationSize& size,
                                std::int64_t ranks, std::int64_t muon_bytes = 2);
+// Ulysses on p ranks (arXiv:2309.14509, 3.2): four all-to-alls a block and micro-batch forward and
+// four backward, of (p − 1) / p² · rows × tokens × width each; keys and values have their own
+// width.
+double ulysses_bytes(const DecoderConfig& config, const ActivationSize& size, std::int64_t ranks);
 // rows × tokens × width a micro-batch, to the next stage in forward and to the one before in
 // backward: of a stage in the middle; of two stages half of it.
 double pipeline_bytes(const DecoderConfig& config, const ActivationSize& size, std::int64_t stages);

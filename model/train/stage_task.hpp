@@ -13,6 +13,7 @@
 #include "model/decoder/decoder.hpp"
 #include "model/optim/adamw.hpp"
 #include "model/optim/optimizer.hpp"
+#include "model/train/context_rank.hpp"
 #include "model/train/pipeline.hpp"
 #include "model/train/replicas.hpp"
 #include "model/train/sharded_weights.hpp"
@@ -43,6 +44,9 @@ struct TrainedModel {
   // Which stage of a pipeline it is, and that; none, null: all of the model.
   std::optional<PipelinePlan> pipeline_plan;
   std::unique_ptr<PipelineRank> pipeline;
+  // Which tokens of every sequence it trains on; none, null: all.
+  std::optional<ContextPlan> context_plan;
+  std::unique_ptr<ContextRank> context;
   std::vector<std::unique_ptr<Optimizer>> optimizers;
   AdamWDenominator adamw_denominator = AdamWDenominator::kScaledStep;  // of these
   // Another model that is trained with it and ought to have the same weights; null: none. One of

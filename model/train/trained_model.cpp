@@ -32,6 +32,8 @@ void prepare_optimizers(TrainedModel& model, const OptimizerRates& rates,
   }
   if (model.pipeline_plan)
     model.pipeline = std::make_unique<PipelineRank>(model.decoder, *model.pipeline_plan);
+  if (model.context_plan)
+    model.context = std::make_unique<ContextRank>(model.decoder, *model.context_plan);
   if (!model.shard_plan) {
     model.optimizers = make_optimizers(model.decoder, rates, model.shared.get(), rules);
     return;
@@ -58,6 +60,7 @@ void begin_on_rank(TrainedModel& model, Communicator& world) {
   if (model.sharded != nullptr) model.sharded->begin(world);
   if (model.tensor != nullptr) model.tensor->begin(world);
   if (model.pipeline != nullptr) model.pipeline->begin(world);
+  if (model.context != nullptr) model.context->begin(world);
 }
 
 void end_on_rank(TrainedModel& model) {
@@ -65,6 +68,7 @@ void end_on_rank(TrainedModel& model) {
   if (model.sharded != nullptr) model.sharded->end();
   if (model.tensor != nullptr) model.tensor->end();
   if (model.pipeline != nullptr) model.pipeline->end();
+  if (model.context != nullptr) model.context->end();
 }
 
 void prepare_rank(const std::optional<MeshSettings>& mesh, TrainedModel& model,
@@ -87,6 +91,9 @@ void prepare_rank(const std::optional<MeshSettings>& mesh, TrainedModel& model,
                            .copies = static_cast<int>(mesh->data_ranks()),
                            .schedule = pipeline_schedule(mesh->schedule.value_or("1f1b")),
                            .micro_batches = mesh->micro_batches};
+  if (mesh && mesh->context_ranks() > 1)
+    model.context_plan = ContextPlan{.parts = static_cast<int>(mesh->context_ranks()),
+                                     .copies = static_cast<int>(mesh->data_ranks())};
   if (ranks > 1 && mesh->zero)
     model.shared =
         std::make_unique<LentCommunicator>(model.decoder.device(), 0, static_cast<int>(ranks));

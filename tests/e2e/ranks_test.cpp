@@ -199,6 +199,7 @@ TEST(PredictMesh, RefusesWhatItCannotTell) {
   expect_sentence(ask("dp=2,fsdp=2"), 64, {"mesh/shard", "say which"});
   expect_sentence(ask("dp=2,tp=2,pp=2"), 64, {"tp and pp together are predicted without dp"});
   expect_sentence(ask("tp=3"), 64, {"mesh/tp: 3 ranks cannot share 2 heads evenly"});
+  expect_sentence(ask("cp=3"), 64, {"mesh/cp: 3 ranks cannot share 2048 tokens of a sequence"});
   expect_sentence(ask("pp=3"), 64, {"mesh/pp: 3 stages cannot share the 4 blocks evenly"});
   expect_sentence(ask("pp=2,micro_batches=3", {"--device-batch-size", "8"}), 64,
                   {"mesh/micro_batches: 3 do not divide"});

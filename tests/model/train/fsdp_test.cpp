@@ -84,9 +84,6 @@ TEST_F(Fsdp, RefusesWhatDecidesNothingOrIsNotExecuted) {
   EXPECT_EQ(refusal({.fsdp = 3}),
             "mesh/fsdp: 3 ranks cannot share the 4 micro-batches of a step evenly; choose a "
             "divisor, or another batch");
-  EXPECT_EQ(refusal({.cp = 2}),
-            "mesh/cp: context parallel training is not executed here, only dp, zero, fsdp, tp and "
-            "pp are");
   EXPECT_TRUE(refusal({.ep = 2}).starts_with("mesh/ep: expert parallel training is not executed"));
 }
 
