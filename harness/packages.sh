@@ -2,7 +2,7 @@
 # Installs the packages of harness/packages.csv, which npubench is built from and run with, by apt-get or dnf. Does
 # nothing when all are there. The names for dnf are Fedora's, whose openEuler has most; what it lacks dnf names.
 #   bash harness/packages.sh            install what is missing (as root or through sudo)
-#   bash harness/packages.sh --tests    and PyTorch, which runs the tests of harness/capture
+#   bash harness/packages.sh --tests    and what tests alone need: PyTorch (harness/capture), OpenMPI (harness/mpi)
 #   bash harness/packages.sh --list     print Debian's names, one a line; --list-rpm: Fedora's
 # NPUBENCH_SKIP_PACKAGES=1 leaves the packages to you.
 set -euo pipefail
@@ -30,12 +30,12 @@ fi
 if command -v apt-get >/dev/null && command -v dpkg-query >/dev/null; then
   manager=apt-get
   mapfile -t packages < <(names 2)
-  [ "${1:-}" != --tests ] || packages+=(python3-torch)
+  [ "${1:-}" != --tests ] || packages+=(python3-torch libopenmpi-dev openmpi-bin)
   is_installed() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null || true)" = installed ]; }
 elif command -v dnf >/dev/null && command -v rpm >/dev/null; then
   manager=dnf
   mapfile -t packages < <(names 3)
-  [ "${1:-}" != --tests ] || packages+=(python3-torch)
+  [ "${1:-}" != --tests ] || packages+=(python3-torch openmpi-devel)
   is_installed() { rpm -q --whatprovides "$1" >/dev/null 2>&1; }
 else
   echo "packages.sh: this system has neither apt-get nor dnf; install what 'bash harness/packages.sh --list' names (they are Debian 12's names), then try again with NPUBENCH_SKIP_PACKAGES=1." >&2

@@ -21,6 +21,7 @@
 #include "harness/cli/man_page.hpp"
 #include "harness/cli/paint.hpp"
 #include "harness/cli/verb.hpp"
+#include "harness/mpi/open_processes.hpp"
 #include "harness/nightly/step.hpp"
 #include "model/kernels/simd_level.hpp"
 
@@ -205,6 +206,11 @@ int print_completion(const std::string& shell) {
 }
 
 int run_named(const std::string& name, int argc, char** argv) {
+  if (is_in_job() && name != "run")
+    return fail({ErrorCode::kBadInput,
+                 fmt::format("{}: only `npubench run` is done by several processes; start it "
+                             "without mpirun",
+                             name)});
   for (const Verb& verb : verbs())
     if (verb.name == name) return run_verb(verb, argc, argv);
   return unknown_verb(name);
@@ -274,6 +280,8 @@ int main(int argc, char** argv) {
     return nb::cli::fail({nb::ErrorCode::kRun, limits});
   std::signal(SIGINT, nb::cli::on_interrupt);
   std::signal(SIGTERM, nb::cli::on_interrupt);
+  // What several processes do together one of them says.
+  if (nb::is_follower_of_job() && !nb::close_outputs()) return nb::cli::kExitRun;
   try {
     const int exit_code = nb::cli::main_verb(argc, argv);
     // A full disk or a closed pipe behind stdout must not pass for success.

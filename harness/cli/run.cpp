@@ -13,7 +13,9 @@
 #include "harness/cli/verb.hpp"
 #include "harness/doctor/machine.hpp"
 #include "harness/doctor/run_checks.hpp"
+#include "harness/mpi/open_processes.hpp"
 #include "harness/run/finished_trainings.hpp"
+#include "harness/run/job.hpp"
 #include "harness/run/preflight.hpp"
 #include "harness/run/write_evaluation.hpp"
 #include "results/gate/gate.hpp"
@@ -138,7 +140,8 @@ Result<void> check_baseline(const RunRecords& baseline, const Planned& planned) 
                   baseline.path.string()));
 }
 
-int run(const RunOptions& options) {
+// job: null where this process is alone.
+int run(const RunOptions& options, const Job* job) {
   if (options.quiet) set_progress_mode(ProgressMode::kQuiet);
   if (!options.policy.empty() && options.baseline.empty())
     return fail(
@@ -170,6 +173,9 @@ int run(const RunOptions& options) {
   }
   planned->options.quiet = options.quiet;
 
+  if (job != nullptr)
+    if (const auto shared = check_job(planned->plan, job->processes().count()); !shared)
+      return fail(shared.error());
   const Forecast expected = forecast(planned->plan, planned->options);
   if (!options.quiet)
     say_on_stderr(fmt::format("{}: {}\n", planned->suite.name, forecast_text(expected)));
@@ -179,9 +185,34 @@ int run(const RunOptions& options) {
           doctor::check_ready(needs_of(*planned, expected), doctor::own_environment());
       !ready)
     return fail(ready.error());
-  const auto summary = run_plan(planned->plan, planned->options);
+  const auto summary =
+      run_plan(planned->plan, planned->options,
+               job != nullptr ? lead_trainings(job->processes()) : StageFunction(execute_stage));
   if (!summary) return fail(summary.error());
   return finish(options, *planned, *summary, baseline, *policy);
+}
+
+// The part of a process that does not lead.
+int follow(const RunOptions& options, Job& job) {
+  set_progress_mode(ProgressMode::kQuiet);
+  auto planned = make_planned(options.suite);
+  const fs::path data_dir = planned ? planned->options.data_dir : fs::path();
+  const Result<Plan> plan =
+      planned ? Result<Plan>(std::move(planned->plan)) : tl::unexpected<Error>(planned.error());
+  const int exit_code = follow_trainings(job.processes(), plan, data_dir);
+  job.end(exit_code);
+  return exit_code;
+}
+
+// In one process, or in those that mpirun has started.
+int run(const RunOptions& options) {
+  const auto job = Job::open();
+  if (!job) return fail(job.error());
+  if (*job == nullptr) return run(options, nullptr);
+  if (!(*job)->processes().leads()) return follow(options, **job);
+  const int exit_code = run(options, job->get());
+  (*job)->end(exit_code);
+  return exit_code;
 }
 
 }  // namespace

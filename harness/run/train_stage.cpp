@@ -17,6 +17,7 @@
 #include "harness/run/stages.hpp"
 #include "harness/run/step_profile.hpp"
 #include "harness/run/training_history.hpp"
+#include "model/collectives/processes.hpp"
 #include "model/data/chat/conversation_set.hpp"
 #include "model/data/loader.hpp"
 #include "model/data/tasks/conversation_json.hpp"
@@ -314,6 +315,8 @@ Result<void> run_train(const TrainWork& work, const StageContext& context, Recor
   };
   if (faults != nullptr) hooks.disturbance = faults->disturbance();
   NB_TRY_VOID(faults != nullptr ? faults->watch(run) : run());
+  // What is recorded is the leading process's.
+  if (const Processes* processes = processes_of_job(); processes && !processes->leads()) return {};
   const TrainResult& result = trained.result;
   const double host_s =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -4,11 +4,15 @@
 
 #include <algorithm>
 #include <functional>
+#include <list>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <utility>
 
 #include "harness/base/check.hpp"
+#include "model/collectives/message.hpp"
+#include "model/collectives/processes.hpp"
+#include "model/collectives/remote_ranks.hpp"
 #include "model/collectives/world.hpp"
 #include "model/data/batch_hash.hpp"
 #include "model/ops/transfer.hpp"
@@ -25,6 +29,18 @@ std::vector<Parameter*> weights_of(Decoder& decoder) {
   for (Parameter& p : decoder.parameters()) all.push_back(&p);
   for (Parameter& p : decoder.adapters()) all.push_back(&p);
   return all;
+}
+
+// Of the leading process, so that all go on or end.
+void share_outcome(Processes& processes, StepOutcome& outcome) {
+  MessageWriter news;
+  news.put(outcome.loss).put(outcome.grad_norm).put_text(outcome.not_finite);
+  if (processes.leads()) return processes.tell(JobNews::kOutcome, news.bytes());
+  const std::string heard = processes.hear(JobNews::kOutcome);
+  MessageReader message(heard);
+  outcome.loss = message.get<double>();
+  outcome.grad_norm = message.get<double>();
+  outcome.not_finite = message.get_text();
 }
 
 }  // namespace
@@ -53,7 +69,11 @@ struct DataRanks::Rank {
 
 DataRanks::DataRanks(TrainedModel& first, const MeshSettings& mesh,
                      const std::function<void(TrainedModel&)>& prepare)
-    : first_(first), mesh_(mesh) {
+    : first_(first),
+      mesh_(mesh),
+      processes_(mesh.ranks() > 1 ? processes_of_job() : nullptr),
+      reports_(static_cast<std::size_t>(mesh.ranks())),
+      news_(reports_.size()) {
   for (int r = 1; r < mesh.ranks(); ++r) {
     others_.push_back(std::make_unique<Rank>(first, r, static_cast<int>(mesh.ranks())));
     prepare(others_.back()->model);
@@ -65,6 +85,33 @@ DataRanks::DataRanks(TrainedModel& first, const MeshSettings& mesh,
 DataRanks::~DataRanks() = default;
 
 std::int64_t DataRanks::size() const { return std::ssize(others_) + 1; }
+
+bool DataRanks::leads() const { return processes_ == nullptr || processes_->leads(); }
+
+bool DataRanks::is_here(std::size_t rank) const {
+  return processes_ == nullptr ||
+         RemoteRanks{*processes_, static_cast<int>(size())}.is_here(static_cast<int>(rank));
+}
+
+std::string DataRanks::agree(const std::string& checkpoint) const {
+  if (processes_ == nullptr) return checkpoint;
+  if (!leads()) return processes_->hear(JobNews::kResume);
+  processes_->tell(JobNews::kResume, checkpoint);
+  return checkpoint;
+}
+
+void DataRanks::exchange_state() {
+  if (processes_ == nullptr || shared_state_ == nullptr) return;
+  const RemoteRanks remote{*processes_, static_cast<int>(size())};
+  const std::vector<TrainedModel*> all = models();
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    const int number = static_cast<int>(rank);
+    if (leads() && !is_here(rank))
+      unpack_state(remote.receive(number, WorldOptions().host_timeout), *all[rank]);
+    else if (!leads() && is_here(rank))
+      remote.send(number, pack_state(*all[rank]));
+  }
+}
 
 std::vector<TrainedModel*> DataRanks::models() const {
   std::vector<TrainedModel*> all = {&first_};
@@ -103,10 +150,14 @@ void DataRanks::share() {
 void DataRanks::begin(std::int64_t step) {
   Device& device = first_.decoder.device();
   device.synchronize();
+  Json first = device.state();
+  if (processes_ != nullptr && leads()) processes_->tell(JobNews::kBegin, first.dump());
+  if (!leads()) first = Json::parse(processes_->hear(JobNews::kBegin));
   for (const auto& rank : others_) {
+    if (!is_here(static_cast<std::size_t>(&rank - others_.data()) + 1)) continue;
     // Of ranks that hold other tensors the clock alone is the same.
-    Json state = shared_state_ == nullptr ? device.state() : rank->device.state();
-    if (shared_state_ != nullptr) state["clock"] = device.state().at("clock");
+    Json state = shared_state_ == nullptr ? first : rank->device.state();
+    if (shared_state_ != nullptr) state["clock"] = first.at("clock");
     const Result<void> restored = rank->device.restore(state);
     NB_CHECK(restored.has_value(), "[data_ranks] {}", restored.error().message);
     rank->model.decoder.begin_step(step);
@@ -117,25 +168,41 @@ void DataRanks::run(const std::function<void(TrainedModel&, Communicator&)>& bod
   const std::vector<TrainedModel*> all = models();
   std::vector<Device*> devices;
   for (TrainedModel* model : all) devices.push_back(&model->decoder.device());
-  const Use use = devices.front()->use();
-  std::vector<double> all_sent(all.size());
+  std::list<UseScope> uses;  // of all as the first one's
+  for (Device* device : devices) uses.emplace_back(*device, devices.front()->use());
+  std::vector<SentBytes> sent(all.size());
   WorldOptions options;
+  std::optional<RemoteRanks> remote;
+  if (processes_ != nullptr) {
+    remote.emplace(RemoteRanks{*processes_, static_cast<int>(all.size())});
+    const auto at = [](int rank) { return static_cast<std::size_t>(rank); };
+    remote->news = [this, at](int rank) { return std::exchange(news_[at(rank)], {}); };
+    remote->hear = [this, at](int rank, std::string_view news) { hear_(at(rank), news); };
+    remote->pack = [&, at](int rank) {
+      const Device& own = *devices[at(rank)];
+      return pack_rank(*all[at(rank)], {sent[at(rank)], own.memory().peak_allocated_bytes,
+                                        shared_state_ == nullptr ? "" : own.state().dump()});
+    };
+    remote->unpack = [&, at](int rank, std::string_view packed) {
+      reports_[at(rank)] = unpack_rank(packed, *all[at(rank)]);
+      sent[at(rank)] = reports_[at(rank)].sent;
+    };
+    options.remote = &*remote;
+  }
   if (first_.disturbance != nullptr) {
     options.sim_timeout_ns = first_.disturbance->limit_ns(step_);
     options.link_slowdown = first_.disturbance->link_slowdown(step_);
   }
   const Result<void> done = World(devices, options).run([&](Communicator& world) {
-    const UseScope scope(world.device(), use);
     TrainedModel& model = *all[static_cast<std::size_t>(world.rank())];
     begin_on_rank(model, world);
     body(model, world);
     end_on_rank(model);
-    if (world.rank() == 0)
-      for (const auto& [kind, bytes] : world.sent_bytes()) sent_[kind] += bytes;
-    for (const auto& [kind, bytes] : world.sent_bytes())
-      all_sent[static_cast<std::size_t>(world.rank())] += bytes;
+    sent[static_cast<std::size_t>(world.rank())] = world.sent_bytes();
   });
   if (!done) throw std::runtime_error(done.error().message);
+  if (!leads()) return;
+  for (const auto& [kind, bytes] : sent.front()) sent_[kind] += bytes;
   if (first_.tensor != nullptr)
     for (TrainedModel* model : all)
       if (model->tensor->plan().copy() == 0) model->tensor->give(first_.decoder);
@@ -144,7 +211,11 @@ void DataRanks::run(const std::function<void(TrainedModel&, Communicator&)>& bod
       if (model->sharded->plan().copy() == 0) model->sharded->give(first_.decoder);
   if (first_.pipeline == nullptr) return;
   if (!facts_) facts_ = PipelineFacts{std::vector<double>(all.size()), 0};
-  std::ranges::transform(all_sent, facts_->sent_bytes, facts_->sent_bytes.begin(), std::plus<>());
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    double bytes_sent = 0;
+    for (const auto& [kind, bytes] : sent[rank]) bytes_sent += bytes;
+    facts_->sent_bytes[rank] += bytes_sent;
+  }
   for (TrainedModel* model : all)
     if (model->pipeline->plan().copy() == 0 && model != &first_)
       for (std::size_t i = 0; i < first_.decoder.parameters().size(); ++i) {
@@ -157,15 +228,21 @@ void DataRanks::run(const std::function<void(TrainedModel&, Communicator&)>& bod
 std::vector<std::uint64_t> DataRanks::peaks_of_stages() const {
   std::vector<std::uint64_t> peaks;
   if (first_.pipeline == nullptr) return peaks;
-  for (const TrainedModel* model : models())
-    peaks.push_back(model->decoder.device().memory().peak_allocated_bytes);
+  for (const TrainedModel* model : models()) {
+    const RankReport& report = reports_[peaks.size()];
+    peaks.push_back(report.device.empty() ? model->decoder.device().memory().peak_allocated_bytes
+                                          : report.peak_bytes);
+  }
   return peaks;
 }
 
 Json DataRanks::devices() const {
   if (shared_state_ == nullptr) return nullptr;
   Json all = Json::array();
-  for (const auto& rank : others_) all.push_back(rank->device.state());
+  for (const auto& rank : others_) {
+    const RankReport& report = reports_[all.size() + 1];
+    all.push_back(report.device.empty() ? rank->device.state() : Json::parse(report.device));
+  }
   return all;
 }
 
@@ -224,6 +301,21 @@ StepOutcome DataRanks::step(const StepPlan& plan, const SchedulePoint& point,
   };
   const bool goes_on_with_nan =
       first_.disturbance != nullptr && first_.disturbance->goes_on_with_nan(point.step);
+  // The loss of a micro-batch is asked by the first rank, before the others have ended.
+  const auto tell = [&](std::size_t rank, std::size_t micro, double loss) {
+    losses[micro] = loss;
+    if (leads()) return;
+    MessageWriter news;
+    news.put(static_cast<std::uint64_t>(micro)).put(loss).put_text(not_finite[rank]);
+    news_[rank] += news.bytes();
+  };
+  hear_ = [&](std::size_t rank, std::string_view news) {
+    for (MessageReader message(news); !message.is_at_end();) {
+      const auto micro = message.get<std::uint64_t>();
+      losses.at(micro) = message.get<double>();
+      not_finite[rank] = message.get_text();
+    }
+  };
   run([&](TrainedModel& model, Communicator& world) {
     const auto rank = static_cast<std::size_t>(world.rank());
     const auto disturb = [&](StepPart part) {
@@ -241,7 +333,7 @@ StepOutcome DataRanks::step(const StepPlan& plan, const SchedulePoint& point,
       passes.share = share;
       for (std::size_t micro = copy; micro < batches.size(); micro += stride)
         passes.batches.push_back(&batches[micro]);
-      passes.on_loss = [&](std::size_t i, double loss) { losses[copy + i * stride] = loss; };
+      passes.on_loss = [&](std::size_t i, double loss) { tell(rank, copy + i * stride, loss); };
       passes.behind_backward = round_sum;
       model.pipeline->run(passes);
       norms[rank] = update(model, world, plan.grad_clip, point, mean_loss);
@@ -257,9 +349,9 @@ StepOutcome DataRanks::step(const StepPlan& plan, const SchedulePoint& point,
       const auto number = static_cast<std::int64_t>(micro);
       model.decoder.begin_pass(number);
       const double loss = pass(model, batch, number, share);
-      if (parts > 1 || rank % together == 0)  // of tp that of the others, too
-        losses[micro * parts + rank % parts] = loss;
       if (!goes_on_with_nan) note_on_rank(not_finite[rank], loss, model, batch);
+      if (parts > 1 || rank % together == 0)  // of tp that of the others, too
+        tell(rank, micro * parts + rank % parts, loss);
       round_sum();
     }
     disturb(StepPart::kBackward);
@@ -291,6 +383,7 @@ StepOutcome DataRanks::step(const StepPlan& plan, const SchedulePoint& point,
   }
   outcome.time_ns = device.time_ns() - start_ns;
   outcome.account = device.account() - account_before;
+  if (processes_ != nullptr) share_outcome(*processes_, outcome);
   return outcome;
 }
 

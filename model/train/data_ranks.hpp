@@ -27,6 +27,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -37,12 +38,15 @@
 #include "model/device/device.hpp"
 #include "model/optim/groups.hpp"
 #include "model/train/mesh_settings.hpp"
+#include "model/train/rank_exchange.hpp"
 #include "model/train/sharded_weights.hpp"
 #include "model/train/shared_state.hpp"
 #include "model/train/stage_task.hpp"
 #include "model/train/step.hpp"
 
 namespace nb {
+
+class Processes;
 
 // A micro-batch of a step, forward and backward on a rank's model: adds `share` of its gradient and
 // returns its loss. Called on the rank's thread.
@@ -74,6 +78,14 @@ class DataRanks {
   void begin(std::int64_t step);
   // body on every rank, each in a thread. Throws what the first of them throws.
   void run(const std::function<void(TrainedModel&, Communicator&)>& body);
+  // Over several processes (collectives/remote_ranks.hpp) all run the training; the leading one has
+  // what the others' ranks trained, behind each step, and validates, samples and saves.
+  bool leads() const;
+  // The checkpoint that the leading process goes on from, in all of them; empty: none.
+  std::string agree(const std::string& checkpoint) const;
+  // Before a checkpoint is written: optimizer state that other processes hold.
+  void exchange_state();
+
   // On a rank, in run(): gradients are averaged, clipped and applied; the norm before clipping, as
   // apply_gradients(). loss() is asked on rank 0, when all ranks have made their passes. ZeRO-1: an
   // observer sees gradients before they are averaged.
@@ -107,6 +119,14 @@ class DataRanks {
   std::unique_ptr<SharedState> shared_state_;
   SentBytes sent_;
   std::optional<PipelineFacts> facts_;
+
+  // Of a job of several processes; null: all ranks are here. Of other processes' ranks what they
+  // said last, and of this one's what the leading process is to hear.
+  bool is_here(std::size_t rank) const;
+  Processes* processes_;
+  std::vector<RankReport> reports_;
+  std::vector<std::string> news_;
+  std::function<void(std::size_t rank, std::string_view news)> hear_;
 };
 
 // update() of a rank, whose loss() and observer are asked on rank 0 alone. Also of a dry rank that

@@ -83,6 +83,11 @@ class PipelineRank {
   // Simulated, of the passes of the step: when they ended, and how long it computed.
   std::int64_t passes_end_ns() const { return end_ns_; }
   std::int64_t busy_ns() const { return busy_ns_; }
+  // Those of the same stage in another process.
+  void take_times(std::int64_t end_ns, std::int64_t busy_ns) {
+    end_ns_ = end_ns;
+    busy_ns_ = busy_ns;
+  }
 
  private:
   // What goes to or comes from a neighbour.

@@ -64,6 +64,8 @@ class Trainer {
   void tell(const StepRow& row);
   Result<void> save(bool is_finished);
   TrainResult result() const;
+  // Else another process validates, samples, tells and saves (data_ranks.hpp).
+  bool leads() const { return model_.ranks == nullptr || model_.ranks->leads(); }
   bool is_due(std::int64_t every, std::int64_t step) const {
     return every > 0 && step % every == 0;
   }
@@ -131,6 +133,13 @@ Result<bool> Trainer::resume() {
   std::vector<std::string> unusable;  // sentences
   std::optional<SafetensorsFile> newest;
   std::optional<std::int64_t> lacking;
+  if (!leads()) {
+    const std::string path = model_.ranks->agree("");
+    if (!path.empty()) {
+      NB_TRY(newest, open_checkpoint_of(identity_, path),
+             "the results folder must be there for all processes");
+    }
+  }
   for (const auto& [step, path] : list_checkpoints(folder_)) {
     if (lacking && step >= *lacking) continue;
     auto file = open_checkpoint_of(identity_, path);
@@ -141,6 +150,8 @@ Result<bool> Trainer::resume() {
       break;
     }
   }
+  if (leads() && model_.ranks != nullptr)
+    model_.ranks->agree(newest ? std::filesystem::absolute(newest->path()).string() : "");
   if (newest) {
     NB_TRY(LoadedRun loaded,
            load_checkpoint(*newest, model_.decoder, whole_optimizers(model_), task_.stage()));
@@ -208,7 +219,7 @@ Result<void> Trainer::update(StepRow& row) {
         row.step, std::isfinite(outcome.loss) ? "gradient" : "loss", device_.profile().name(),
         where_not_finite(outcome, model_.decoder)));
   }
-  check_replica(row.step);
+  if (leads()) check_replica(row.step);
   if (model_.ranks != nullptr) {
     for (const auto& [kind, bytes] : model_.ranks->take_sent_bytes())
       progress_.sent_bytes[kind] += bytes;
@@ -248,6 +259,8 @@ void Trainer::check_replica(std::int64_t step) {
 
 Result<void> Trainer::save(bool is_finished) {
   progress_.is_finished = is_finished;
+  if (model_.ranks != nullptr) model_.ranks->exchange_state();
+  if (!leads()) return {};
   const std::filesystem::path path = checkpoint_path(folder_, progress_.step);
   if (model_.ranks != nullptr && model_.ranks->shared_state() != nullptr)
     model_.ranks->shared_state()->gather();
@@ -267,7 +280,7 @@ Result<TrainResult> Trainer::run(const std::function<Result<void>()>& start) {
   } else {
     NB_TRY_VOID(start());
   }
-  if (progress_.is_finished) return result();
+  if (progress_.is_finished) return leads() ? result() : TrainResult();
   if (model_.ranks != nullptr) {
     model_.ranks->share();
     if (const std::string text = model_.ranks->unshared(); !text.empty()) note(text);
@@ -288,14 +301,19 @@ Result<TrainResult> Trainer::run(const std::function<Result<void>()>& start) {
     }
     StepRow row;
     row.step = step;
-    if (is_last || is_due(loop_.eval_every, step)) {
+    if (leads() && (is_last || is_due(loop_.eval_every, step))) {
       disturb(StepPart::kEvaluate);
       NB_TRY_VOID(validate(row));
     }
-    if (loop_.sample_every > 0 && (is_last || (step > 0 && is_due(loop_.sample_every, step)))) {
+    if (leads() && loop_.sample_every > 0 &&
+        (is_last || (step > 0 && is_due(loop_.sample_every, step)))) {
       sample(step);
     }
     if (!is_last) NB_TRY_VOID(update(row));
+    if (!leads()) {
+      if (is_last) break;
+      continue;
+    }
     tell(row);
     bar.update(std::min(step + 1, iterations_),
                row.reward       ? fmt::format("reward {:.3f}", *row.reward)
@@ -304,7 +322,7 @@ Result<TrainResult> Trainer::run(const std::function<Result<void>()>& start) {
     if (is_last) break;
   }
   NB_TRY_VOID(save(true));
-  return result();
+  return leads() ? result() : TrainResult();
 }
 
 double median(std::vector<double> values) {

@@ -21,6 +21,7 @@ struct Component {
 constexpr std::array kComponents = {
     Component{"harness/cli", 9},
     Component{"harness/run", 8},
+    Component{"harness/mpi", 8},
     Component{"harness/nightly", 8},
     Component{"harness/plan", 8},
     Component{"harness/suite", 8},
