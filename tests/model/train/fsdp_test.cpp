@@ -4,7 +4,6 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "harness/base/hash.hpp"
 #include "model/decoder/parameters.hpp"
 #include "model/decoder/presets.hpp"
 #include "model/train/mesh_step.hpp"
@@ -31,25 +30,7 @@ TEST_F(Fsdp, IsDataParallelBitForBit) {
 }
 
 TEST_F(Fsdp, EveryKillEndsWithTheSameBytes) {
-  const test::TempDir whole;
-  const MeshSettings mesh{.fsdp = 4};
-  const auto undisturbed = run(mesh, whole.path());
-  ASSERT_TRUE(undisturbed) << undisturbed.error().message;
-  for (const std::int64_t step : {0, 3, 7}) {
-    SCOPED_TRACE(step);
-    const test::TempDir folder;
-    TrainHooks hooks;
-    hooks.on_step = [&](const StepRow& row) {
-      if (row.step == step) throw test::Killed{};
-    };
-    EXPECT_THROW((void)run(mesh, folder.path(), hooks), test::Killed);
-    const auto resumed = run(mesh, folder.path());
-    ASSERT_TRUE(resumed) << resumed.error().message;
-    EXPECT_EQ(*sha256_file(resumed->result.checkpoint),
-              *sha256_file(undisturbed->result.checkpoint));
-    EXPECT_EQ(resumed->result.train_time_ns, undisturbed->result.train_time_ns);
-    EXPECT_EQ(resumed->result.peak_allocated_bytes, undisturbed->result.peak_allocated_bytes);
-  }
+  expect_same_bytes_after_kills({.fsdp = 4}, {0, 3, 7});
 }
 
 // Every micro-batch's gradients are averaged before they are added to those before.
@@ -160,14 +141,7 @@ TEST_F(Fsdp, TakesTheTimeTheBytesAndTheMemoryOfADryStep) {
         MeshSettings{.fsdp = 2, .param = "bf16", .reduce = "bf16"}}) {
     SCOPED_TRACE(print_struct(mesh).dump());
     const Ran one = ran(mesh);
-    DeviceProfile profile = load_profile("ascend_910b3").value();
-    profile.numerics.reduction_order = order_;
-    const MeshStep dry = run_mesh_step({.config = one.result.config,
-                                        .mesh = mesh,
-                                        .device_batch_size = 1,
-                                        .accumulation_steps = 4 / mesh.ranks(),
-                                        .grad_clip = 1},
-                                       profile);
+    const MeshStep dry = dry_step(one, mesh);
     EXPECT_EQ(static_cast<double>(dry.step_time_ns), *one.result.steps[3].step_time_ns);
     SentBytes all = dry.sent;
     for (auto& [kind, bytes] : all) bytes *= 4;

@@ -2,8 +2,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "harness/base/hash.hpp"
-#include "model/train/mesh_step.hpp"
 #include "model/train/mesh_volumes.hpp"
 #include "model/train/pipeline_schedule.hpp"
 #include "tests/model/train/chat_ranks.hpp"
@@ -36,12 +34,6 @@ class Pipeline : public test::MeshTest {
     EXPECT_FALSE(alone.tensors.empty());
     EXPECT_EQ(stages.result.replica_mismatch, 0);
   }
-  std::string refusal(const MeshSettings& mesh) {
-    const test::TempDir folder;
-    const auto refused = run(mesh, folder.path());
-    EXPECT_FALSE(refused);
-    return refused ? "" : refused.error().message;
-  }
 };
 
 TEST_F(Pipeline, IsOneCardBitForBit) {
@@ -70,6 +62,15 @@ TEST_F(Pipeline, OfOtherArchitecturesIsOneCardBitForBit) {
   expect_one_card(ran(std::nullopt), {.pp = 2});
 }
 
+// A sum of squares, fp32 each in blocks, is exact in double unless some are 2^-29 of it: those of
+// matrices whose output has hardly left zero. Its order then shows in the last bits.
+TEST_F(Pipeline, NormIsAddedInTheOrderOfOneCard) {
+  settings_.matrix_lr = 1e-4;
+  settings_.unembedding_lr = .1;
+  settings_.iterations = 4;
+  expect_one_card(ran(std::nullopt), {.pp = 4});
+}
+
 // Two copies of a table: their gradients are each summed over micro-batches before they meet.
 TEST_F(Pipeline, OfATiedTableIsOneCardWithOneMicroBatch) {
   settings_.model = "gpt2";
@@ -91,26 +92,7 @@ TEST_F(Pipeline, OfCopiesIsDataParallelBitForBit) {
 }
 
 TEST_F(Pipeline, EveryKillEndsWithTheSameBytes) {
-  const test::TempDir whole;
-  const MeshSettings mesh{.pp = 2};
-  const auto undisturbed = run(mesh, whole.path());
-  ASSERT_TRUE(undisturbed) << undisturbed.error().message;
-  for (const std::int64_t step : {0, 2}) {
-    SCOPED_TRACE(step);
-    const test::TempDir folder;
-    TrainHooks hooks;
-    hooks.on_step = [&](const StepRow& row) {
-      if (row.step == step) throw test::Killed{};
-    };
-    EXPECT_THROW((void)run(mesh, folder.path(), hooks), test::Killed);
-    const auto resumed = run(mesh, folder.path());
-    ASSERT_TRUE(resumed) << resumed.error().message;
-    EXPECT_EQ(*sha256_file(resumed->result.checkpoint),
-              *sha256_file(undisturbed->result.checkpoint));
-    EXPECT_EQ(resumed->result.train_time_ns, undisturbed->result.train_time_ns);
-    EXPECT_EQ(resumed->result.peaks_of_ranks, undisturbed->result.peaks_of_ranks);
-    EXPECT_EQ(resumed->result.bubble, undisturbed->result.bubble);
-  }
+  expect_same_bytes_after_kills({.pp = 2}, {0, 2});
 }
 
 // m micro-batches of b rows × s tokens × h numbers of two bytes, to the rank behind and to the rank
@@ -148,14 +130,7 @@ TEST_F(Pipeline, TakesTheTimeTheBytesAndTheMemoryOfADryStep) {
         MeshSettings{.pp = 2, .micro_batches = 2}, MeshSettings{.dp = 2, .pp = 2}}) {
     SCOPED_TRACE(print_struct(MeshSettings(mesh)).dump());
     const Ran one = ran(mesh);
-    DeviceProfile profile = load_profile("ascend_910b3").value();
-    profile.numerics.reduction_order = order_;
-    const MeshStep dry = run_mesh_step({.config = one.result.config,
-                                        .mesh = mesh,
-                                        .device_batch_size = 1,
-                                        .accumulation_steps = 4 / mesh.data_ranks(),
-                                        .grad_clip = 1},
-                                       profile);
+    const MeshStep dry = dry_step(one, mesh);
     EXPECT_EQ(static_cast<double>(dry.step_time_ns), *one.result.steps[3].step_time_ns);
     SentBytes all = dry.sent;
     for (auto& [kind, bytes] : all) bytes *= 4;

@@ -3,12 +3,18 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "harness/base/hash.hpp"
 #include "harness/base/progress.hpp"
 #include "model/train/data_ranks.hpp"
+#include "model/train/mesh_step.hpp"
 #include "model/train/safetensors.hpp"
 #include "tests/model/train/tiny_run.hpp"
 #include "tests/support/temp_dir.hpp"
@@ -26,7 +32,8 @@ class MeshTest : public testing::Test {
 
   struct Ran {
     TrainResult result;
-    std::string tensors;  // weights and state of the optimizers
+    std::string tensors;                               // weights and state of the optimizers
+    std::map<std::string, std::vector<float>> values;  // the same by name
     DeviceCounters counters;
     BytesByUse allocated{};  // at the end, of the first rank
     BytesByUse peak{};
@@ -57,9 +64,11 @@ class MeshTest : public testing::Test {
     ran.peak = device.allocator().peak_by_use();
     NB_TRY(const SafetensorsFile file, SafetensorsFile::open(ran.result.checkpoint));
     for (const auto& [name, entry] : file.entries())
-      if (!name.starts_with("progress."))
+      if (!name.starts_with("progress.")) {
         ran.tensors += name + std::string(reinterpret_cast<const char*>(entry.bytes.data()),
                                           entry.bytes.size());
+        NB_TRY(ran.values[name], file.read_floats(name, entry.shape));
+      }
     return ran;
   }
   Ran ran(const std::optional<MeshSettings>& mesh) {
@@ -67,6 +76,81 @@ class MeshTest : public testing::Test {
     auto one = run(mesh, folder.path());
     EXPECT_TRUE(one) << (one ? "" : one.error().message);
     return one ? std::move(*one) : Ran();
+  }
+  std::string refusal(const MeshSettings& mesh) {
+    const TempDir folder;
+    const auto refused = run(mesh, folder.path());
+    EXPECT_FALSE(refused);
+    return refused ? "" : refused.error().message;
+  }
+  // Killed behind each of these steps and resumed, all is that of an undisturbed run.
+  void expect_same_bytes_after_kills(const MeshSettings& mesh,
+                                     const std::vector<std::int64_t>& steps) {
+    const TempDir whole;
+    const auto undisturbed = run(mesh, whole.path());
+    ASSERT_TRUE(undisturbed) << undisturbed.error().message;
+    for (const std::int64_t step : steps) {
+      SCOPED_TRACE(step);
+      const TempDir folder;
+      TrainHooks hooks;
+      hooks.on_step = [&](const StepRow& row) {
+        if (row.step == step) throw Killed{};
+      };
+      EXPECT_THROW((void)run(mesh, folder.path(), hooks), Killed);
+      const auto resumed = run(mesh, folder.path());
+      ASSERT_TRUE(resumed) << resumed.error().message;
+      EXPECT_EQ(*sha256_file(resumed->result.checkpoint),
+                *sha256_file(undisturbed->result.checkpoint));
+      EXPECT_EQ(resumed->result.train_time_ns, undisturbed->result.train_time_ns);
+      EXPECT_EQ(resumed->result.peak_allocated_bytes, undisturbed->result.peak_allocated_bytes);
+      EXPECT_EQ(resumed->result.peaks_of_ranks, undisturbed->result.peaks_of_ranks);
+      EXPECT_EQ(resumed->result.bubble, undisturbed->result.bubble);
+    }
+  }
+  // The same step without values.
+  MeshStep dry_step(const Ran& of, const MeshSettings& mesh) const {
+    DeviceProfile profile = load_profile("ascend_910b3").value();
+    profile.numerics.reduction_order = order_;
+    return run_mesh_step({.config = of.result.config,
+                          .mesh = mesh,
+                          .device_batch_size = settings_.device_batch_size,
+                          .accumulation_steps = settings_.total_batch_tokens /
+                                                (settings_.device_batch_size *
+                                                 settings_.sequence_len * mesh.data_ranks()),
+                          .grad_clip = settings_.grad_clip,
+                          .recompute = settings_.recompute.value_or(false)},
+                         profile);
+  }
+  // The largest relative difference of a loss, of bits per byte or of a norm.
+  static double worst(const TrainResult& a, const TrainResult& b) {
+    double largest = a.steps.size() == b.steps.size() ? 0 : 1;
+    const auto add = [&](const std::optional<double>& x, const std::optional<double>& y) {
+      if (x || y) largest = std::max(largest, std::abs(x.value_or(0) / y.value_or(1) - 1));
+    };
+    for (std::size_t i = 0; i < std::min(a.steps.size(), b.steps.size()); ++i) {
+      add(a.steps[i].train_loss, b.steps[i].train_loss);
+      add(a.steps[i].grad_norm, b.steps[i].grad_norm);
+      add(a.steps[i].val_bpb, b.steps[i].val_bpb);
+    }
+    return largest;
+  }
+  // Of each weight to that of its name, by the norm of the latter.
+  static std::map<std::string, double> distances(const Ran& a, const Ran& b) {
+    std::map<std::string, double> all;
+    for (const auto& [name, of_b] : b.values) {
+      if (name.starts_with("optimizer.")) continue;
+      const auto found = a.values.find(name);
+      double distance = 0, norm = 0;
+      if (found == a.values.end() || found->second.size() != of_b.size())
+        distance = norm = 1;
+      else
+        for (std::size_t i = 0; i < of_b.size(); ++i) {
+          distance += std::pow(static_cast<double>(found->second[i]) - of_b[i], 2);
+          norm += std::pow(static_cast<double>(of_b[i]), 2);
+        }
+      all[name] = std::sqrt(distance / norm);
+    }
+    return all;
   }
   // Loss, gradient norm, tokens and what was read; not times.
   static std::vector<std::vector<double>> learned(const TrainResult& result) {

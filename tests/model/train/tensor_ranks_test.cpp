@@ -4,7 +4,6 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "harness/base/hash.hpp"
 #include "harness/base/rng.hpp"
 #include "model/decoder/parameters.hpp"
 #include "model/decoder/presets.hpp"
@@ -12,7 +11,6 @@
 #include "model/ops/transfer.hpp"
 #include "model/optim/schedules.hpp"
 #include "model/train/checkpoint.hpp"
-#include "model/train/mesh_step.hpp"
 #include "model/train/mesh_volumes.hpp"
 #include "model/train/tensor_cuts.hpp"
 #include "tests/model/train/sharded_run.hpp"
@@ -28,19 +26,6 @@ class TensorRanks : public test::MeshTest {
     settings_.model = "llama";
     settings_.grad_clip = 1;
     numerics_ = "cpu_ref";
-  }
-  // The largest relative difference of a loss, or of bits per byte.
-  static double worst(const TrainResult& a, const TrainResult& b) {
-    double largest = a.steps.size() == b.steps.size() ? 0 : 1;
-    const auto add = [&](const std::optional<double>& x, const std::optional<double>& y) {
-      if (x || y) largest = std::max(largest, std::abs(x.value_or(0) / y.value_or(1) - 1));
-    };
-    for (std::size_t i = 0; i < std::min(a.steps.size(), b.steps.size()); ++i) {
-      add(a.steps[i].train_loss, b.steps[i].train_loss);
-      add(a.steps[i].grad_norm, b.steps[i].grad_norm);
-      add(a.steps[i].val_bpb, b.steps[i].val_bpb);
-    }
-    return largest;
   }
 };
 
@@ -139,25 +124,7 @@ TEST(TensorColumns, HaveTheBitsOfTheWholeProduct) {
 }
 
 TEST_F(TensorRanks, EveryKillEndsWithTheSameBytes) {
-  const test::TempDir whole;
-  const MeshSettings mesh{.dp = 2, .tp = 2};
-  const auto undisturbed = run(mesh, whole.path());
-  ASSERT_TRUE(undisturbed) << undisturbed.error().message;
-  for (const std::int64_t step : {0, 3, 7}) {
-    SCOPED_TRACE(step);
-    const test::TempDir folder;
-    TrainHooks hooks;
-    hooks.on_step = [&](const StepRow& row) {
-      if (row.step == step) throw test::Killed{};
-    };
-    EXPECT_THROW((void)run(mesh, folder.path(), hooks), test::Killed);
-    const auto resumed = run(mesh, folder.path());
-    ASSERT_TRUE(resumed) << resumed.error().message;
-    EXPECT_EQ(*sha256_file(resumed->result.checkpoint),
-              *sha256_file(undisturbed->result.checkpoint));
-    EXPECT_EQ(resumed->result.train_time_ns, undisturbed->result.train_time_ns);
-    EXPECT_EQ(resumed->result.peak_allocated_bytes, undisturbed->result.peak_allocated_bytes);
-  }
+  expect_same_bytes_after_kills({.dp = 2, .tp = 2}, {0, 3, 7});
 }
 
 // What two ranks left behind at step 4, weights and optimizers, is what one card goes on from.
@@ -205,14 +172,7 @@ TEST_F(TensorRanks, SendTheBytesOfTheFormulaAndOfADryStep) {
     SCOPED_TRACE(print_struct(mesh).dump());
     settings_.depth = mesh.tp == 5 ? 5 : 2;
     const Ran one = ran(mesh);
-    DeviceProfile profile = load_profile("ascend_910b3").value();
-    profile.numerics.reduction_order = order_;
-    const MeshStep dry = run_mesh_step({.config = one.result.config,
-                                        .mesh = mesh,
-                                        .device_batch_size = 1,
-                                        .accumulation_steps = 4 / mesh.dp,
-                                        .grad_clip = 1},
-                                       profile);
+    const MeshStep dry = dry_step(one, mesh);
     if (mesh.tp == 5) {
       EXPECT_EQ(static_cast<double>(dry.step_time_ns), *one.result.steps[3].step_time_ns);
     }
@@ -262,12 +222,6 @@ TEST_F(TensorRanks, HoldTheirPartOfWeightsAndState) {
 }
 
 TEST_F(TensorRanks, ThatCannotShareAModelAreRefusedWithTheNumbers) {
-  const auto refusal = [&](const MeshSettings& mesh) {
-    const test::TempDir folder;
-    const auto refused = run(mesh, folder.path());
-    EXPECT_FALSE(refused);
-    return refused ? "" : refused.error().message;
-  };
   EXPECT_EQ(refusal({.tp = 4}),
             "mesh/tp: 4 ranks cannot share 2 heads evenly; choose a divisor, or another model");
   EXPECT_EQ(refusal({.zero = 1, .tp = 2}),
