@@ -340,9 +340,8 @@ Action add_predict(CLI::App& app) {
   CLI::Option* mesh =
       app.add_option("--mesh", options->mesh.mesh,
                      "a step of BASE on ranks that share it as a suite's /devices/mesh: dp=4, "
-                     "fsdp=4,param=bf16, dp=2,fsdp=2,shard=hybrid, tp=2, pp=4,schedule=gpipe, or "
-                     "JSON: its time, what a rank sends of each kind, its peak; tp with pp: what a "
-                     "rank sends")
+                     "fsdp=4,param=bf16, dp=2,fsdp=2,shard=hybrid, pp=4,schedule=gpipe, "
+                     "dp=2,tp=2,pp=2, or JSON: its time, what a rank sends of each kind, its peak")
           ->type_name("KEY=N,…")
           ->excludes(fit)
           ->excludes(sweep);

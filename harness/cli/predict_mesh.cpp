@@ -13,7 +13,6 @@
 #include "harness/base/table.hpp"
 #include "harness/base/text_width.hpp"
 #include "harness/cli/common.hpp"
-#include "model/collectives/cost.hpp"
 #include "model/train/context_rank.hpp"
 #include "model/train/mesh_settings.hpp"
 #include "model/train/mesh_step.hpp"
@@ -60,31 +59,9 @@ struct Asked {
   bool is_batch_given = false;
 };
 
-Result<void> check_parallel(const MeshSettings& mesh, const DecoderConfig& config) {
-  const std::int64_t tp = mesh.tensor_ranks(), pp = mesh.stages();
-  if (mesh.data_ranks() > 1 || mesh.zero || mesh.context_ranks() > 1)
-    return bad_input(
-        "--mesh: tp and pp together are predicted without dp, zero, fsdp and cp here; with dp of "
-        "Megatron's models (--model llama2-7b --tp 2 --pp 2)");
-  if (config.n_head % tp != 0 || config.n_kv_head % tp != 0)
-    return bad_input(
-        fmt::format("--mesh: tp {} does not divide the {} heads and {} key-value heads", tp,
-                    config.n_head, config.n_kv_head));
-  if (config.n_layer % pp != 0)
-    return bad_input(
-        fmt::format("--mesh: pp {} does not divide the {} blocks", pp, config.n_layer));
-  return {};
-}
-
 Result<Asked> ask(const PredictQuestion& question, const MeshFlags& flags) {
   NB_TRY(MeshSettings mesh, parse_mesh(flags.mesh));
-  const bool has_both = mesh.tensor_ranks() > 1 && mesh.stages() > 1;
-  MeshSettings data = mesh;  // what runs dry; tp and pp together have a closed form
-  if (has_both) {
-    data.tp = data.pp = data.micro_batches = std::nullopt;
-    data.schedule = std::nullopt;
-  }
-  NB_TRY_VOID(check_mesh(data));
+  NB_TRY_VOID(check_mesh(mesh));
   PredictQuestion asked = question;
   const std::string cards = std::to_string(mesh.ranks());
   if (std::string& given = asked.given["cards"]; !given.empty() && given != cards)
@@ -97,22 +74,18 @@ Result<Asked> ask(const PredictQuestion& question, const MeshFlags& flags) {
     return bad_input(
         fmt::format("--mesh: the stage is {}; on a mesh base is predicted", name(settings.stage)));
   NB_TRY_VOID(check_prediction(settings));
-  MeshSettings without_runs = data;  // whose micro-batches are known below
+  MeshSettings without_runs = mesh;  // whose micro-batches are known below
   without_runs.micro_batches = std::nullopt;
-  NB_TRY_VOID(check_ranks(without_runs, data.data_ranks(), subject.profile, Shared::kMicroBatches,
+  NB_TRY_VOID(check_ranks(without_runs, mesh.data_ranks(), subject.profile, Shared::kMicroBatches,
                           Parallel::kTensor),
               kWhere);
   NB_TRY(const std::int64_t rows, rows_of_step(settings));
   NB_TRY(const DecoderConfig config, config_of(settings));
-  if (has_both) {
-    NB_TRY_VOID(check_parallel(mesh, config));
-  } else {
-    NB_TRY_VOID(check_parts(config, mesh.tensor_ranks()), kWhere);
-    NB_TRY_VOID(check_pipeline(data, config, settings.stage, !flags.lora_rank.empty()), kWhere);
-    NB_TRY_VOID(check_context(config, mesh.context_ranks()), kWhere);
-  }
+  NB_TRY_VOID(check_parts(config, mesh.tensor_ranks()), kWhere);
+  NB_TRY_VOID(check_pipeline(mesh, config, settings.stage, !flags.lora_rank.empty()), kWhere);
+  NB_TRY_VOID(check_context(config, mesh.context_ranks()), kWhere);
   MeshStepRequest request = {.config = config,
-                             .mesh = data,
+                             .mesh = mesh,
                              .device_batch_size = settings.device_batch_size.value_or(1),
                              .recompute = settings.recompute.value_or(false)};
   if (!flags.lora_rank.empty()) {
@@ -162,40 +135,6 @@ Result<MeshStep> step_of(Asked& asked) {
                                                       "or --recompute true"));
 }
 
-// What stages of pp send, and ranks of tp in them, and what that takes on the links where each
-// waits for it.
-struct Parallel {
-  SentBytes sent;
-  double link_time_ns = 0, bubble = 0;
-};
-Parallel parallel_of(const Asked& asked) {
-  const MeshStepRequest& r = asked.request;
-  const std::int64_t tp = asked.mesh.tp.value_or(1), pp = asked.mesh.pp.value_or(1);
-  ActivationSize size = {.rows = r.device_batch_size,
-                         .tokens = r.config.sequence_len,
-                         .micro_batches = r.accumulation_steps};
-  const auto bytes =
-      static_cast<std::uint64_t>(size.rows * size.tokens * r.config.n_embd * size.element_bytes);
-  const LinkModel links = link_model(asked.subject.profile.links);
-  Parallel parallel;
-  if (tp > 1) {
-    DecoderConfig stage = r.config;  // its blocks
-    stage.n_layer /= pp;
-    parallel.sent["all_reduce"] = tensor_parallel_bytes(stage, size, tp);
-    parallel.link_time_ns += static_cast<double>(
-        4 * stage.n_layer * size.micro_batches *
-        collective_time_ns(OpKind::kAllReduce, links, bytes, static_cast<int>(tp)));
-  }
-  if (pp > 1) {
-    parallel.sent["send_receive"] = pipeline_bytes(r.config, size, pp);
-    parallel.bubble = pipeline_bubble(pp, size.micro_batches);
-    parallel.link_time_ns +=
-        parallel.sent["send_receive"] / static_cast<double>(bytes) *
-        static_cast<double>(collective_time_ns(OpKind::kSendReceive, links, bytes, 2));
-  }
-  return parallel;
-}
-
 using Rows = std::vector<std::vector<std::string>>;
 
 void add_sent(Rows& rows, const SentBytes& sent) {
@@ -229,36 +168,11 @@ Rows first_rows(const PredictQuestion& question, const Asked& asked) {
                        r.device_batch_size, r.config.sequence_len)}};
 }
 
-int show_parallel(const PredictQuestion& question, const Asked& asked, bool json) {
-  const Parallel parallel = parallel_of(asked);
-  if (json)
-    return print_json({{"device", question.device},
-                       {"mesh", print_struct(asked.mesh)},
-                       {"device_batch_size", asked.request.device_batch_size},
-                       {"accumulation_steps", asked.request.accumulation_steps},
-                       {"sent_bytes", parallel.sent},
-                       {"link_time_ns", parallel.link_time_ns},
-                       {"bubble", parallel.bubble}});
-  TextTable table{{"closed form", ""}, first_rows(question, asked)};
-  add_sent(table.rows, parallel.sent);
-  table.rows.push_back({"on the links, if waited for", human_time_ns(parallel.link_time_ns)});
-  if (parallel.bubble > 0)
-    table.rows.push_back({"bubble", fmt::format("{:.1f} % of ideal time", 100 * parallel.bubble)});
-  table.rows.push_back(
-      {"time and memory of a step",
-       "not known of nanochat's models on tp and pp together; of Megatron's: --model "
-       "llama2-7b --tp 2 --pp 2"});
-  say("{}", to_text(table, output_width()));
-  return kExitOk;
-}
-
 }  // namespace
 
 int show_mesh(const PredictQuestion& question, const MeshFlags& flags, bool json) {
   auto asked = ask(question, flags);
   if (!asked) return fail(asked.error());
-  if (asked->mesh.tensor_ranks() > 1 && asked->mesh.stages() > 1)
-    return show_parallel(question, *asked, json);
   const auto step = step_of(*asked);
   if (!step) return fail(with_context(step.error(), question.device));
   const MeshStepRequest& r = asked->request;

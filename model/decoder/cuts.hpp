@@ -32,4 +32,12 @@ class Cuts {
 // Null: the weights are whole.
 inline Cuts* cuts_of(const DecoderWeights& w) { return dynamic_cast<Cuts*>(w.hooks); }
 
+// The loss of whole or cut weights.
+inline Tensor head_loss(const DecoderWeights& w, const Tensor& x, std::span<const int> targets,
+                        double scale, const ops::HeadOptions& options) {
+  Cuts* const cuts = cuts_of(w);
+  return cuts == nullptr ? ops::head_loss(x, *w.lm_head, targets, scale, options)
+                         : cuts->head_loss(x, *w.lm_head, targets, scale, options);
+}
+
 }  // namespace nb

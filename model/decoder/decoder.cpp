@@ -173,10 +173,8 @@ float Decoder::loss_and_backward(std::span<const int> inputs, std::span<const in
     });
     return static_cast<float>(own.share * static_cast<double>(loss));
   }
-  Cuts* const cuts = cuts_of(m.weights);
   return m.step(inputs, batch, time, [&](const Tensor& x) {
-    return cuts == nullptr ? ops::head_loss(x, *m.weights.lm_head, targets, scale, m.options())
-                           : cuts->head_loss(x, *m.weights.lm_head, targets, scale, m.options());
+    return head_loss(m.weights, x, targets, scale, m.options());
   });
 }
 

@@ -6,9 +6,9 @@
 
 #include "harness/base/check.hpp"
 #include "model/autograd/cut.hpp"
+#include "model/decoder/cuts.hpp"
 #include "model/decoder/trunk.hpp"
 #include "model/decoder/weights.hpp"
-#include "model/ops/head.hpp"
 #include "model/ops/transfer.hpp"
 
 namespace nb {
@@ -67,7 +67,8 @@ PartPass::PartPass(Decoder& decoder, const DecoderPart& part, std::span<const in
       targets_(targets),
       rows_(batch * time),
       pass_(decoder.config(), inputs, batch, time) {
-  NB_CHECK(decoder.weights().hooks == nullptr, "[part] weights that come and go");
+  NB_CHECK(decoder.weights().hooks == nullptr || cuts_of(decoder.weights()) != nullptr,
+           "[part] weights that come and go");
 }
 
 std::vector<Tensor> PartPass::expect(int tensors, std::string_view name) const {
@@ -124,7 +125,7 @@ std::vector<Tensor> PartPass::forward(double scale) {
   std::vector<Tensor> results;
   if (part_.has_head(config)) {
     const Tensor x = ended(weights, config, pass_, stream);
-    root_ = ops::head_loss(x, *weights.lm_head, targets_, scale, decoder_.head_options());
+    root_ = head_loss(weights, x, targets_, scale, decoder_.head_options());
   } else {
     if (!has_middle(config, part_.end)) stream.middle = {};
     // Gradients reach x behind those of what later blocks read again, as in the whole decoder.

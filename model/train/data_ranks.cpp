@@ -333,7 +333,10 @@ StepOutcome DataRanks::step(const StepPlan& plan, const SchedulePoint& point,
       passes.share = share;
       for (std::size_t micro = copy; micro < batches.size(); micro += stride)
         passes.batches.push_back(&batches[micro]);
-      passes.on_loss = [&](std::size_t i, double loss) { tell(rank, copy + i * stride, loss); };
+      const bool tells = model.pipeline->plan().part() == 0;  // the other parts have the same
+      passes.on_loss = [&, tells](std::size_t i, double loss) {
+        if (tells) tell(rank, copy + i * stride, loss);
+      };
       passes.behind_backward = round_sum;
       model.pipeline->run(passes);
       norms[rank] = update(model, world, plan.grad_clip, point, mean_loss);
@@ -395,10 +398,12 @@ std::vector<std::string> DataRanks::differing() const {
       for (std::string& name : more)
         if (std::ranges::find(names, name) == names.end()) names.push_back(std::move(name));
     };
-    const auto parts = static_cast<std::size_t>(first_.tensor_plan->parts);
+    const auto parts = static_cast<std::size_t>(first_.tensor_plan->parts),
+               of_stage = parts * static_cast<std::size_t>(first_.tensor_plan->copies);
     for (std::size_t r = 1; r < all.size(); ++r) {
-      add(all[r]->tensor->differing(*first_.tensor));
-      if (r >= parts) add(all[r]->tensor->differing(*all[r % parts]->tensor));
+      const std::size_t first_of_stage = r / of_stage * of_stage;  // what stages share is in both
+      for (const std::size_t other : {first_of_stage, first_of_stage + r % parts, r % parts})
+        if (other != r) add(all[r]->tensor->differing(*all[other]->tensor));
     }
     return names;
   }

@@ -18,8 +18,8 @@
 // Context parallelism (mesh/cp): so many neighbours compute a micro-batch together, each some
 // tokens of its sequences (context_rank.hpp); gradients are averaged over all ranks.
 //
-// Pipelines (mesh/pp): each copy is cut into stages, a rank each (pipeline.hpp); the ranks of a
-// copy take the same micro-batches.
+// Pipelines (mesh/pp): each copy is cut into stages, a rank each (pipeline.hpp), or tp of them, who
+// share the stage's blocks; the ranks of a copy take the same micro-batches.
 #pragma once
 
 #include <cstdint>

@@ -79,11 +79,6 @@ Result<void> check_stages(const MeshSettings& mesh) {
         fmt::format("mesh/pp: {} stages beside fsdp {}: the weights of a stage are not cut here; "
                     "leave one of the two out",
                     mesh.stages(), *mesh.fsdp));
-  if (mesh.tensor_ranks() > 1)
-    return bad_input(
-        fmt::format("mesh/pp: {} stages beside tp {}: together they are predicted alone; leave one "
-                    "of the two out",
-                    mesh.stages(), mesh.tensor_ranks()));
   if (mesh.zero)
     return bad_input(
         fmt::format("mesh/pp: {} stages beside zero: copies of a stage do not share their "

@@ -52,7 +52,7 @@ PipelineRank::PipelineRank(Decoder& decoder, const PipelinePlan& plan)
     if (is_own)
       value = device_.allocate(p.value.shape(), p.value.dtype(), p.name, Lifetime::kLasting,
                                BlockUse::kParameter);
-    else if (plan.rank == 0)
+    else if (plan.rank == 0 && plan.parts == 1)
       value = p.value.values_only();
     p.is_trained = is_own;
   }
@@ -66,13 +66,13 @@ void PipelineRank::begin(Communicator& world) {
            "[pipeline] rank {} of {} begins as {} of {}", plan_.rank, plan_.ranks(), world.rank(),
            world.size());
   const auto count = [](int n) { return static_cast<std::size_t>(n); };
-  std::vector<std::vector<int>> stages(count(plan_.copies)), copies(count(plan_.stages)),
-      ends(count(plan_.copies));
+  const int each = plan_.of_stage();
+  std::vector<std::vector<int>> stages(count(each)), copies(count(plan_.stages * plan_.parts)),
+      ends(count(each));
   for (int r = 0; r < plan_.ranks(); ++r) {
-    stages[count(r % plan_.copies)].push_back(r);
-    copies[count(r / plan_.copies)].push_back(r);
-    if (r < plan_.copies || r >= plan_.ranks() - plan_.copies)
-      ends[count(r % plan_.copies)].push_back(r);
+    stages[count(r % each)].push_back(r);
+    copies[count(r / each * plan_.parts + r % plan_.parts)].push_back(r);
+    if (r < each || r >= plan_.ranks() - each) ends[count(r % each)].push_back(r);
   }
   stages_ = world.split(stages, "pp");
   if (plan_.copies > 1) copies_ = world.split(copies, "dp");
@@ -143,8 +143,12 @@ void PipelineRank::run(const Passes& passes) {
   busy_ns_ = end_ns_ - begin_ns - waited_ns_;
 }
 
-// Over the stages that read a parameter, then over copies.
-void PipelineRank::reduce(TrainedModel& model) {
+bool PipelineRank::is_first_reader(const std::string& parameter) const {
+  const DecoderConfig& config = decoder_.config();
+  return readers(config, parts_of(config, plan_.stages), parameter).front() == plan_.stage();
+}
+
+void PipelineRank::reduce(std::optional<DType> wire) {
   const DecoderConfig& config = decoder_.config();
   const std::vector<DecoderPart> parts = parts_of(config, plan_.stages);
   for (Parameter* p : decoder_.trained_parameters()) {
@@ -157,7 +161,7 @@ void PipelineRank::reduce(TrainedModel& model) {
   if (copies_ == nullptr) return;
   for (Parameter* p : decoder_.trained_parameters()) {
     CollectiveBuffer gradient(p->grad);
-    gradient.dtype = model.reduce.value_or(gradient.dtype);
+    gradient.dtype = wire.value_or(gradient.dtype);
     copies_->all_reduce(gradient, Reduce::kAverage, p->name);
   }
 }
@@ -205,7 +209,7 @@ double PipelineRank::norm(bool is_device_work) {
 double PipelineRank::update(TrainedModel& model, std::optional<double> grad_clip,
                             const SchedulePoint& point, const std::function<double()>& loss,
                             const StageObserver* observer) {
-  reduce(model);
+  reduce(model.reduce);
   const double whole = norm(grad_clip.has_value());
   if (grad_clip && *grad_clip > 0) {
     std::vector<Tensor*> own;

@@ -9,6 +9,10 @@
 // gradients added over these, in the order of stages; of a tied table with several micro-batches
 // that is another order than one card's.
 //
+// Of a decoder that is a part itself (tensor_shard.hpp) each of the tensor-parallel ranks sends
+// what all of them have whole to the one of its part in the next stage; the norm is tensor
+// parallelism's.
+//
 // Between steps the first rank has whole weights for validation, samples and checkpoints, which
 // take neither simulated memory nor time there.
 #pragma once
@@ -26,6 +30,7 @@
 #include "model/decoder/decoder.hpp"
 #include "model/decoder/part.hpp"
 #include "model/optim/optimizer.hpp"
+#include "model/tensor/dtype.hpp"
 #include "model/train/pipeline_schedule.hpp"
 #include "model/train/stage_observer.hpp"
 
@@ -33,17 +38,21 @@ namespace nb {
 
 struct TrainedModel;
 
-// Rank stage · copies + copy, as Megatron numbers them, has that stage of that copy of the model.
+// Rank (stage · copies + copy) · parts + part, as Megatron numbers them, has that stage of that
+// copy of the model, or its part of it.
 struct PipelinePlan {
   int rank = 0;
   int stages = 1;
   int copies = 1;
+  int parts = 1;  // tensor-parallel ranks of a stage
   PipelineSchedule schedule = PipelineSchedule::k1f1b;
   std::optional<std::int64_t> micro_batches = {};  // between two drains; none: all of a step
 
-  int stage() const { return rank / copies; }
-  int copy() const { return rank % copies; }
-  int ranks() const { return stages * copies; }
+  int part() const { return rank % parts; }
+  int copy() const { return rank / parts % copies; }
+  int stage() const { return rank / of_stage(); }
+  int of_stage() const { return copies * parts; }  // ranks
+  int ranks() const { return stages * of_stage(); }
 };
 
 // What a record says of one.
@@ -73,8 +82,13 @@ class PipelineRank {
     std::function<void()> behind_backward;
   };
   void run(const Passes& passes);
-  // Gradients are averaged over copies, clipped by the norm of all stages, and applied; the norm
-  // before clipping. loss() is asked when all stages have made their passes.
+  // Gradients are summed over the stages that read a parameter and averaged over copies, in that
+  // type; none: their own.
+  void reduce(std::optional<DType> wire);
+  // Whether this stage is the first of those that read it.
+  bool is_first_reader(const std::string& parameter) const;
+  // Of a decoder that is no part: reduce(), clipped by the norm of all stages, and applied; the
+  // norm before clipping. loss() is asked when all stages have made their passes.
   double update(TrainedModel& model, std::optional<double> grad_clip, const SchedulePoint& point,
                 const std::function<double()>& loss, const StageObserver* observer);
   // The loss from the last stage to all, with which a step ends for all at once.
@@ -97,7 +111,6 @@ class PipelineRank {
   };
   void exchange(Parcel& sent, Parcel& expected);
   void run_between_drains(const Passes& passes, std::size_t first, std::size_t count);
-  void reduce(TrainedModel& model);
   double norm(bool is_device_work);
 
   Decoder& decoder_;

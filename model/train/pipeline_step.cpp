@@ -25,8 +25,9 @@ struct DryStage {
         model(request.config, device) {
     prepare_rank(request.mesh, model, [&](TrainedModel& one) {
       one.pipeline_plan->rank = rank;
+      if (one.tensor_plan) one.tensor_plan->rank = rank;
       prepare_optimizers(one, {}, {.uses_muon = request.uses_muon});
-      one.decoder.set_recompute(request.recompute);
+      trained_decoder(one).set_recompute(request.recompute);
     });
   }
   Device device;

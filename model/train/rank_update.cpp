@@ -2,6 +2,7 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <string>
 
 #include "model/ops/optimizer_ops.hpp"
 #include "model/train/data_ranks.hpp"
@@ -59,8 +60,14 @@ namespace {
 std::vector<OwnGradient> reduced_gradients(TrainedModel& model) {
   if (model.sharded != nullptr) return model.sharded->own_gradients();
   if (model.tensor != nullptr) {
-    model.tensor->average_gradients();
-    return model.tensor->own_gradients();
+    PipelineRank* const stage = model.pipeline.get();
+    if (stage == nullptr)
+      model.tensor->average_gradients();
+    else
+      stage->reduce(model.reduce);
+    return model.tensor->own_gradients([&](const std::string& parameter) {
+      return stage == nullptr || stage->is_first_reader(parameter);
+    });
   }
   std::vector<OwnGradient> own;
   for (const auto& optimizer : model.optimizers) {
@@ -120,7 +127,7 @@ double update_shares(TrainedModel& model, Communicator& world, std::optional<dou
 double update_on_rank(TrainedModel& model, Communicator& world, std::optional<double> grad_clip,
                       const SchedulePoint& point, const std::function<double()>& loss,
                       const StageObserver* observer) {
-  if (model.pipeline != nullptr)
+  if (model.pipeline != nullptr && model.tensor == nullptr)
     return model.pipeline->update(model, grad_clip, point, loss, observer);
   if (model.shared != nullptr || model.sharded != nullptr || model.tensor != nullptr)
     return update_shares(model, world, grad_clip, point, loss, observer);

@@ -27,20 +27,26 @@ const Parameter& parameter_of(const std::string& state, Decoder& decoder) {
 // Which elements a part has.
 enum class PartsAre : std::uint8_t { kRows, kTensorCuts };
 
+// A rank's optimizer, whose tensors are piece `piece` of the whole ones.
+struct Part {
+  Optimizer* optimizer;
+  int piece;
+};
+
 }  // namespace
 
-// Of the optimizers at one place of the ranks' lists.
+// Of some optimizers of all ranks: those at one place of their lists, or all of a pipeline's.
 class SharedState::Whole final : public Optimizer {
  public:
-  Whole(std::vector<Optimizer*> parts, int pieces, PartsAre are, Decoder& decoder, Device& host)
+  Whole(std::vector<Part> parts, int pieces, PartsAre are, Decoder& decoder, Device& host)
       : parts_(std::move(parts)), pieces_(pieces), are_(are), decoder_(decoder), host_(host) {}
 
   void step(const SchedulePoint&) override { NB_CHECK(false, "[shared_state] does not train"); }
   void allocate_state() override {
     if (!tensors_.empty()) return;
-    for (Optimizer* part : parts_) {
-      part->allocate_state();
-      for (const NamedState& one : part->state())
+    for (const Part& part : parts_) {
+      part.optimizer->allocate_state();
+      for (const NamedState& one : part.optimizer->state())
         if (!tensors_.contains(one.name))
           tensors_[one.name] = host_.allocate(parameter_of(one.name, decoder_).value.shape(),
                                               one.tensor->dtype(), one.name, Lifetime::kLasting);
@@ -52,7 +58,7 @@ class SharedState::Whole final : public Optimizer {
     return named;
   }
 
-  bool has_begun() const { return !parts_.front()->state().empty() || !tensors_.empty(); }
+  bool has_begun() const { return !parts_.front().optimizer->state().empty() || !tensors_.empty(); }
   void gather() {
     if (!has_begun()) return;
     allocate_state();
@@ -73,11 +79,10 @@ class SharedState::Whole final : public Optimizer {
   template <class Body>
   void each_part(const Body& body) {
     if (tensors_.empty()) return;
-    for (std::size_t rank = 0; rank < parts_.size(); ++rank)
-      for (const NamedState& one : parts_[rank]->state()) {
+    for (const auto& [optimizer, piece] : parts_)
+      for (const NamedState& one : optimizer->state()) {
         Tensor& tensor = tensors_.at(one.name);
         const std::span<float> whole = tensor.host(), part = one.tensor->host();
-        const int piece = static_cast<int>(rank) % pieces_;
         if (are_ == PartsAre::kTensorCuts) {
           each_run(parameter_of(one.name, decoder_).name, tensor.shape(), one.tensor->shape(),
                    piece, [&](std::size_t at, std::size_t from, std::size_t run) {
@@ -93,8 +98,8 @@ class SharedState::Whole final : public Optimizer {
       }
   }
 
-  std::vector<Optimizer*> parts_;  // one a rank
-  int pieces_;                     // of a whole; the same on every so many ranks
+  std::vector<Part> parts_;
+  int pieces_;  // of a whole
   PartsAre are_;
   Decoder& decoder_;
   Device& host_;
@@ -104,24 +109,31 @@ class SharedState::Whole final : public Optimizer {
 SharedState::SharedState(std::vector<TrainedModel*> models)
     : host_(models.front()->decoder.device().profile(), ExecutionMode::kExecute,
             {.trace_steps = 0}) {
-  if (models.front()->pipeline != nullptr) {  // each has state of its own, or the same as others
-    std::vector<Optimizer*> parts;
-    for (TrainedModel* model : models)
-      for (const auto& optimizer : model->optimizers) parts.push_back(optimizer.get());
-    whole_.push_back(std::make_unique<Whole>(std::move(parts), 1, PartsAre::kRows,
-                                             models.front()->decoder, host_));
+  const TrainedModel& first = *models.front();
+  const PartsAre are = first.tensor_plan ? PartsAre::kTensorCuts : PartsAre::kRows;
+  const int pieces = first.tensor_plan     ? first.tensor_plan->parts
+                     : first.shard_plan    ? first.shard_plan->pieces
+                     : first.pipeline_plan ? 1
+                                           : static_cast<int>(models.size());
+  const auto add = [&](std::vector<Part> parts) {
+    whole_.push_back(
+        std::make_unique<Whole>(std::move(parts), pieces, are, models.front()->decoder, host_));
+  };
+  const auto part = [&](std::size_t rank, std::size_t optimizer) {
+    return Part{models[rank]->optimizers[optimizer].get(), static_cast<int>(rank) % pieces};
+  };
+  if (first.pipeline != nullptr) {  // each has state of its own, or the same as others
+    std::vector<Part> parts;
+    for (std::size_t rank = 0; rank < models.size(); ++rank)
+      for (std::size_t o = 0; o < models[rank]->optimizers.size(); ++o)
+        parts.push_back(part(rank, o));
+    add(std::move(parts));
     return;
   }
-  for (std::size_t o = 0; o < models.front()->optimizers.size(); ++o) {
-    std::vector<Optimizer*> parts;
-    for (TrainedModel* model : models) parts.push_back(model->optimizers[o].get());
-    const TrainedModel& first = *models.front();
-    const int pieces = first.tensor_plan  ? first.tensor_plan->parts
-                       : first.shard_plan ? first.shard_plan->pieces
-                                          : static_cast<int>(parts.size());
-    whole_.push_back(std::make_unique<Whole>(
-        std::move(parts), pieces, first.tensor_plan ? PartsAre::kTensorCuts : PartsAre::kRows,
-        models.front()->decoder, host_));
+  for (std::size_t o = 0; o < first.optimizers.size(); ++o) {
+    std::vector<Part> parts;
+    for (std::size_t rank = 0; rank < models.size(); ++rank) parts.push_back(part(rank, o));
+    add(std::move(parts));
   }
 }
 

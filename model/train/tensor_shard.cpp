@@ -55,12 +55,21 @@ void TensorShard::average_gradients() {
   }
 }
 
-std::vector<OwnGradient> TensorShard::own_gradients() {
+std::vector<OwnGradient> TensorShard::own_gradients(
+    const std::function<bool(const std::string&)>& counts) {
   std::vector<OwnGradient> own;
   for (const ParameterRows& one : trained_) {
-    const bool is_alone = cut_dimension(one.rows->name) || plan_.part() == 0;
-    if (!one.rows->grad.empty()) own.push_back({&one.rows->grad, plan_.copy() == 0 && is_alone});
+    const std::string& name = one.rows->name;
+    const bool is_alone = cut_dimension(name) || plan_.part() == 0;
+    if (!one.rows->grad.empty())
+      own.push_back({&one.rows->grad, plan_.copy() == 0 && is_alone && counts(name)});
   }
+  return own;
+}
+
+std::vector<ParameterRows> TensorShard::own() const {
+  std::vector<ParameterRows> own = trained_;
+  std::erase_if(own, [](const ParameterRows& one) { return !one.rows->is_trained; });
   return own;
 }
 
@@ -68,16 +77,17 @@ void TensorShard::begin(Communicator& world) {
   NB_CHECK(world.rank() == plan_.rank && world.size() == plan_.ranks(),
            "[tensor_shard] rank {} of {} begins as {} of {}", plan_.rank, plan_.ranks(),
            world.rank(), world.size());
-  if (plan_.copies == 1) return group_.lend(&world);
-  std::vector<std::vector<int>> groups(static_cast<std::size_t>(plan_.copies)),
+  if (plan_.parts == plan_.ranks()) return group_.lend(&world);
+  std::vector<std::vector<int>> groups(static_cast<std::size_t>(plan_.ranks() / plan_.parts)),
       copies(static_cast<std::size_t>(plan_.parts));
   for (int r = 0; r < plan_.ranks(); ++r) {
     groups[static_cast<std::size_t>(r / plan_.parts)].push_back(r);
     copies[static_cast<std::size_t>(r % plan_.parts)].push_back(r);
   }
   own_group_ = world.split(groups, "tp");
-  own_copies_ = world.split(copies, "dp");
   group_.lend(own_group_.get());
+  if (plan_.stages > 1) return;
+  own_copies_ = world.split(copies, "dp");
   copies_.lend(own_copies_.get());
 }
 
@@ -92,6 +102,7 @@ void TensorShard::take(Decoder& whole) {
   for (std::size_t i = 0; i < trained_.size(); ++i) {
     const auto from = std::as_const(whole.parameters()[i].value).host();
     Parameter& p = *trained_[i].rows;
+    if (p.value.empty()) continue;
     const auto to = p.value.host();
     std::ranges::fill(to, 0.0F);  // padding stays so: its gradient is zero
     each_run(p.name, trained_[i].whole, p.value.shape(), plan_.part(),
@@ -104,7 +115,7 @@ void TensorShard::take(Decoder& whole) {
 void TensorShard::give(Decoder& whole) const {
   for (std::size_t i = 0; i < trained_.size(); ++i) {
     const Parameter& p = *trained_[i].rows;
-    if (!cut_dimension(p.name) && plan_.part() > 0) continue;
+    if (p.value.empty() || (!cut_dimension(p.name) && plan_.part() > 0)) continue;
     const auto from = p.value.host();
     const auto to = whole.parameters()[i].value.host();
     each_run(p.name, trained_[i].whole, p.value.shape(), plan_.part(),
@@ -118,6 +129,7 @@ std::vector<std::string> TensorShard::differing(const TensorShard& other) const 
   std::vector<std::string> names;
   for (std::size_t i = 0; i < trained_.size(); ++i) {
     const Parameter &p = *trained_[i].rows, &q = *other.trained_[i].rows;
+    if (p.value.empty() || q.value.empty()) continue;
     if (cut_dimension(p.name) && plan_.part() != other.plan_.part()) continue;
     if (!std::ranges::equal(std::as_bytes(p.value.host()), std::as_bytes(q.value.host())))
       names.push_back(p.name);

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -31,16 +32,18 @@
 
 namespace nb {
 
-// Rank copy · parts + part of a mesh has that part; copies of it are on `copies` ranks.
+// Rank (stage · copies + copy) · parts + part of a mesh has that part; copies of it are on `copies`
+// ranks. Of more than one stage the part is cut again, by pipeline.hpp.
 struct TensorPlan {
   int rank = 0;
   int parts = 1;
   int copies = 1;
+  int stages = 1;
   std::optional<DType> reduce = {};  // of gradients averaged over copies; none: their own
 
   int part() const { return rank % parts; }
-  int copy() const { return rank / parts; }
-  int ranks() const { return parts * copies; }
+  int copy() const { return rank / parts % copies; }
+  int ranks() const { return parts * copies * stages; }
 };
 
 class TensorShard final : public WeightHooks, public Cuts {
@@ -52,16 +55,21 @@ class TensorShard final : public WeightHooks, public Cuts {
 
   const TensorPlan& plan() const { return plan_; }
   Decoder& decoder() { return *part_; }
-  std::span<const ParameterRows> trained() const { return trained_; }
+  std::span<const ParameterRows> trained() const { return trained_; }  // of all stages
   Communicator& group() { return group_; }  // of the parts; lent in steps
-  void average_gradients();                 // over copies
-  std::vector<OwnGradient> own_gradients();
+  void average_gradients();                 // over copies; not of a pipeline
+  // counts: whether this stage counts a parameter that it reads.
+  std::vector<OwnGradient> own_gradients(const std::function<bool(const std::string&)>& counts);
+
+  // What the optimizers of this rank train: of its stage alone.
+  std::vector<ParameterRows> own() const;
 
   // A step, on the rank's thread.
   void begin(Communicator& world);
   void end();
 
-  // Between steps, by the host: the part from whole weights, and into them.
+  // Between steps, by the host: the part from whole weights, and into them; what other stages have
+  // is left alone.
   void take(Decoder& whole);
   void give(Decoder& whole) const;
   // Names of parameters that differ from those of another rank and should not: all of its copies,

@@ -26,12 +26,14 @@ void prepare_optimizers(TrainedModel& model, const OptimizerRates& rates,
                         const OptimizerRules& rules) {
   if (model.tensor_plan) {
     model.tensor = std::make_unique<TensorShard>(model.decoder, *model.tensor_plan);
-    model.optimizers = make_sharded_optimizers(model.tensor->trained(), model.decoder, rates,
+  }
+  if (model.pipeline_plan)
+    model.pipeline = std::make_unique<PipelineRank>(trained_decoder(model), *model.pipeline_plan);
+  if (model.tensor != nullptr) {
+    model.optimizers = make_sharded_optimizers(model.tensor->own(), model.decoder, rates,
                                                model.tensor->group(), rules);
     return;
   }
-  if (model.pipeline_plan)
-    model.pipeline = std::make_unique<PipelineRank>(model.decoder, *model.pipeline_plan);
   if (model.context_plan)
     model.context = std::make_unique<ContextRank>(model.decoder, *model.context_plan);
   if (!model.shard_plan) {
@@ -85,10 +87,12 @@ void prepare_rank(const std::optional<MeshSettings>& mesh, TrainedModel& model,
   if (mesh && mesh->tensor_ranks() > 1)
     model.tensor_plan = TensorPlan{.parts = static_cast<int>(mesh->tensor_ranks()),
                                    .copies = static_cast<int>(mesh->dp),
+                                   .stages = static_cast<int>(mesh->stages()),
                                    .reduce = wire_type(mesh->reduce)};
   if (mesh && mesh->stages() > 1)
     model.pipeline_plan = {.stages = static_cast<int>(mesh->stages()),
                            .copies = static_cast<int>(mesh->data_ranks()),
+                           .parts = static_cast<int>(mesh->tensor_ranks()),
                            .schedule = pipeline_schedule(mesh->schedule.value_or("1f1b")),
                            .micro_batches = mesh->micro_batches};
   if (mesh && mesh->context_ranks() > 1)

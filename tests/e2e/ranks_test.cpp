@@ -180,7 +180,10 @@ TEST(PredictMesh, TellsBytesTimeAndPeakOfEveryMesh) {
   EXPECT_GT(stages.at("bubble"), .75);
   EXPECT_GT(drained.at("bubble"), stages.at("bubble"));
   EXPECT_GT(alone.at("step_time_ns"), stages.at("step_time_ns"));  // two hide behind the host
-  EXPECT_GT(ask("pp=4,tp=2").at("bubble"), 0);
+  const Json both = ask("pp=4,tp=2");  // each of two ranks sends what both have whole
+  EXPECT_EQ(both.at("sent_bytes").at("send_receive"), 4 * 524288.0);
+  EXPECT_EQ(both.at("peaks_of_ranks").size(), 8U);
+  EXPECT_LT(both.at("peaks_of_ranks").at(0), stages.at("peaks_of_ranks").at(0));
   EXPECT_NE(ask("fsdp=4,param=bf16", {"--lora-rank", "1"}).at("finding").dump().find("dp 4 sends"),
             std::string::npos);
 }
@@ -197,7 +200,7 @@ TEST(PredictMesh, RefusesWhatItCannotTell) {
   expect_sentence(ask("dp=2,dp=2"), 64, {"dp is given twice"});
   expect_sentence(ask("sdp=4"), 64, {"unknown key", "dp"});
   expect_sentence(ask("dp=2,fsdp=2"), 64, {"mesh/shard", "say which"});
-  expect_sentence(ask("dp=2,tp=2,pp=2"), 64, {"tp and pp together are predicted without dp"});
+  expect_sentence(ask("dp=2,tp=2,pp=4"), 64, {"16 ranks of ascend_910b3"});
   expect_sentence(ask("tp=3"), 64, {"mesh/tp: 3 ranks cannot share 2 heads evenly"});
   expect_sentence(ask("cp=3"), 64, {"mesh/cp: 3 ranks cannot share 2048 tokens of a sequence"});
   expect_sentence(ask("pp=3"), 64, {"mesh/pp: 3 stages cannot share the 4 blocks evenly"});
