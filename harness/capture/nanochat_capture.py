@@ -1686,7 +1686,7 @@ def run(argv):
     parser.add_argument("--device", help="what records call the accelerator (default: captured_ and its name); "
                         "npubench gate pairs records of equal names")
     parser.add_argument("--tensors", type=int, default=0, metavar="N",
-                        help="keep what every op gives in the first N steps or items (npubench compare --tensors)")
+                        help="keep what every op gives in the first N steps or items (npubench compare tensors)")
     parser.add_argument("--profile", type=int, default=0, metavar="N",
                         help=f"profile N optimizer steps behind step {WARM_UP_STEPS} (npubench profile OUT/profile)")
     parser.add_argument("--convert", metavar="FILE", help="a model_NNNNNN.pt: write it as safetensors, run nothing")

@@ -69,7 +69,7 @@ compare_all() {
   scratch=$(mktemp -d)  # not local: the trap outlives this function
   trap 'rm -rf "$scratch"' EXIT
   say_and_run "$npubench" compare "$gpu/run" "$npu/run"
-  say_and_run "$npubench" compare "$gpu/tensors" "$npu/tensors" --tensors
+  say_and_run "$npubench" compare tensors "$gpu/tensors" "$npu/tensors"
   read_words "${EVAL_ARGS:---task core}"
   say_and_run "$npubench" eval --model "$npu/base" --device "$device" "${words[@]}" --results-dir "$scratch/evaluated"
   say_and_run "$npubench" compare "$npu/run" "$scratch/evaluated/eval"

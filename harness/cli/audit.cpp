@@ -94,7 +94,7 @@ Action add_audit(CLI::App& app) {
       "  npubench audit report.md\n"
       "  npubench audit scores.csv --json\n"
       "  npubench audit results_of_others --brief\n"
-      "A FAIL says that not all of the numbers can be true as they stand, not why: an aggregation\n"
+      "A FAIL says that not all of the numbers can be true as they stand, not why: an aggregation "
       "that nobody described may explain them. What would make them true stands below each.\n"
       "Exit codes: 0 no FAIL, 1 a FAIL, 64 a table that can't be read.");
   return [options] { return run_audit(*options); };

@@ -91,8 +91,8 @@ int compare(const CompareOptions& options) {
     return fail(
         {ErrorCode::kBadInput,
          "compare: give two runs (compare A B), one run and two devices (compare RUN "
-         "--devices X Y), all devices and one (compare RUN --against X) or two stages (compare "
-         "RUN --stages mid sft), or an experiment's run (compare RUN --effects)"});
+         "--devices X Y), all devices and one (compare drift RUN DEVICE) or two stages (compare "
+         "stages RUN mid sft), or an experiment's run (compare effects RUN)"});
   // Both at once: each may have hundreds of megabytes.
   std::future<Result<RunRecords>> second;
   if (!options.b.empty()) second = std::async([&] { return read_any_run(options.b); });
@@ -121,35 +121,38 @@ int compare(const CompareOptions& options) {
   return print(comparison, options);
 }
 
+void add_a(CLI::App& app, CompareOptions& options, const char* name, const char* doc) {
+  app.add_option(name, options.a, doc)->required();
+}
+
+void add_json(CLI::App& app, CompareOptions& options) {
+  app.add_flag("--json", options.json, "JSON on stdout");
+}
+
+// What were flags until 0.1: each works as it did, and names its command.
+void add_older_spellings(CLI::App& app, CompareOptions& options) {
+  CLI::Option* stages = app.add_option("--stages", options.stages, "")
+                            ->expected(2)
+                            ->is_now("npubench compare stages RUN FIRST SECOND");
+  app.add_option("--metric", options.metrics, "")->needs(stages)->is_now("");
+  app.add_option("--against", options.against, "")->is_now("npubench compare drift RUN DEVICE");
+  app.add_flag("--effects", options.effects, "")->is_now("npubench compare effects RUN");
+  CLI::Option* tensors = app.add_flag("--tensors", options.tensors.is_asked, "")
+                             ->is_now("npubench compare tensors A B");
+  for (CLI::Option* option : add_tensor_options(app, options.tensors))
+    option->needs(tensors)->is_now("");
+}
+
 }  // namespace
 
-Action add_compare(CLI::App& app) {
+Action add_compare_runs(CLI::App& app) {
   auto options = std::make_shared<CompareOptions>();
-  app.add_option("A", options->a,
-                 "run folder (results/runs/<suite>), or a file or folder of another harness")
-      ->required();
+  add_a(app, *options, "A",
+        "run folder (results/runs/<suite>), or a file or folder of another harness");
   app.add_option("B", options->b, "the same, to compare with");
   app.add_option("--devices", options->devices, "two devices of run A instead of B")->expected(2);
-  CLI::Option* stages =
-      app.add_option("--stages", options->stages,
-                     "two stages of run A, or of a report card: did the second help? paired by "
-                     "seed, e.g. mid sft")
-          ->expected(2);
-  app.add_option("--metric", options->metrics,
-                 "with --stages: these alone, e.g. mw/gsm8k; to be chosen before looking, since "
-                 "no correction is made for the others")
-      ->needs(stages);
-  app.add_option("--against", options->against,
-                 "all devices of run A beside this one: how far losses and answers drift "
-                 "(suites/arithmetic.json)")
-      ->type_name("DEVICE");
-  app.add_flag(
-      "--effects", options->effects,
-      "of a suite with /factorial: what each factor makes of each metric, and its share of "
-      "the gap between all low and all high");
   add_directions(app, options->directions);
   add_flip_options(app, options->flips);
-  add_tensor_options(app, options->tensors);
   CLI::Option* summary =
       app.add_flag("--summary", options->summary, "one line a score, and nothing else");
   CLI::Option* format =
@@ -158,19 +161,70 @@ Action add_compare(CLI::App& app) {
           ->check(CLI::IsMember({"markdown", "latex", "csv"}))
           ->excludes(summary);
   app.add_flag("--json", options->json, "JSON on stdout")->excludes(summary)->excludes(format);
+  add_older_spellings(app, *options);
   app.footer(
       "Results of lm-eval, evalscope, inspect_ai and others are taken as they are (npubench "
-      "import --help\nlists the formats). Their items pair by hashes or content, never by "
+      "import --formats lists the formats). Their items pair by hashes or content, never by "
       "position.\n"
-      "Records pair by kind, name, device and seed; what is left also across devices, and one\n"
+      "Records pair by kind, name, device and seed; what is left also across devices, and one "
       "evaluation a side by its tasks. A direction is a word only where an interval excludes "
       "zero.\n"
       "A flip is near a tie where both margins lie within max(.05 nat, 4 s), s the robust spread "
-      "of\n"
-      "the margins' changes, else hard: with equal weights, rounding does not explain it.\n"
-      "Exit codes: 0 compared, 1 --stages alone: the second is worse in something, 3 no records\n"
-      "pair or nothing of them can be compared, 4 and what could be compared where a node failed\n"
-      "or is damaged, 64 bad usage or input.");
+      "of the margins' changes, else hard: with equal weights, rounding does not explain it.\n"
+      "Exit codes: 0 compared, 3 no records pair or nothing of them can be compared, 4 and what "
+      "could be compared where a node failed or is damaged, 64 bad usage or input.");
+  return [options] { return compare(*options); };
+}
+
+Action add_compare_stages(CLI::App& app) {
+  auto options = std::make_shared<CompareOptions>();
+  add_a(app, *options, "RUN", "a run with both stages, a report card, or a table of scores");
+  app.add_option("STAGES", options->stages, "two stages, the earlier first: mid sft")
+      ->expected(2)
+      ->required();
+  app.add_option("--metric", options->metrics,
+                 "these alone, e.g. mw/gsm8k; to be chosen before looking, since no correction is "
+                 "made for the others");
+  add_json(app, *options);
+  app.footer(
+      "Records of ours pair by seed; a card's scores, which have no items, are tested unpaired. "
+      "Exit codes: 0 compared, 1 the second is worse in something, 3 nothing can be compared, 4 a "
+      "node failed or is damaged, 64 bad usage or input.");
+  return [options] { return compare(*options); };
+}
+
+Action add_compare_effects(CLI::App& app) {
+  auto options = std::make_shared<CompareOptions>();
+  options->effects = true;
+  add_a(app, *options, "RUN", "run of a suite with /factorial (suites/README.md)");
+  add_json(app, *options);
+  app.footer("Exit codes: 0 shown, 4 a node failed or is damaged, 64 bad usage or input.");
+  return [options] { return compare(*options); };
+}
+
+Action add_compare_tensors(CLI::App& app) {
+  auto options = std::make_shared<CompareOptions>();
+  options->tensors.is_asked = true;
+  add_a(app, *options, "A", "file or run with tensors: nanochat_capture.py --tensors keeps them");
+  app.add_option("B", options->b, "the same, to compare with; or --model");
+  add_tensor_options(app, options->tensors);
+  add_json(app, *options);
+  app.footer(
+      "Says how far outputs of ops are apart, and the first op that is further than rounding goes "
+      "(harness/capture/README.md); of trainings of several ranks with tensor_digests in their "
+      "suite the first step, rank and tensor that differs.");
+  return [options] { return compare(*options); };
+}
+
+Action add_compare_drift(CLI::App& app) {
+  auto options = std::make_shared<CompareOptions>();
+  add_a(app, *options, "RUN", "run of a suite with several devices (suites/arithmetic.json)");
+  app.add_option("DEVICE", options->against, "the one that the others are held against")
+      ->required();
+  add_json(app, *options);
+  app.footer(
+      "How far arithmetic alone makes losses and answers drift. Exit codes: 0 shown, 4 a node "
+      "failed or is damaged, 64 bad usage or input.");
   return [options] { return compare(*options); };
 }
 

@@ -1,4 +1,4 @@
-// `npubench compare RUN --stages A B`: did a later stage help?
+// `npubench compare stages RUN A B`: did a later stage help?
 #pragma once
 
 #include <string>

@@ -63,7 +63,7 @@ int compare_tensors(const std::string& a, const std::string& b, const TensorOpti
                     bool json) {
   if (b.empty() == options.model.model.empty())
     return fail(
-        {ErrorCode::kBadInput, "compare --tensors: give two runs, two files, or one and --model"});
+        {ErrorCode::kBadInput, "compare tensors: give two runs, two files, or one and --model"});
   if (!b.empty()) {
     const auto of_ranks = compare_ranks(a, b);
     if (!of_ranks) return fail(of_ranks.error());
@@ -88,34 +88,27 @@ int compare_tensors(const std::string& a, const std::string& b, const TensorOpti
   return kExitOk;
 }
 
-void add_tensor_options(CLI::App& app, TensorOptions& options) {
-  CLI::Option* tensors =
-      app.add_flag("--tensors", options.is_asked,
-                   "outputs of ops, as nanochat_capture.py --tensors keeps them (harness/capture): "
-                   "how far apart they are, and the first op that is further than rounding goes; "
-                   "of trainings of several ranks with tensor_digests in their suite: the first "
-                   "step, rank and tensor that differs");
-  const auto of_tensors = [&](const char* flag, auto& value, const char* help) {
-    return app.add_option(flag, value, help)->needs(tensors);
-  };
-  of_tensors("--model", options.model.model,
-             "instead of B, run A's tokens through this model on an emulated device (a model as "
-             "npubench eval takes it)");
-  of_tensors("--device", options.model.device, "the profile that --model runs on");
-  of_tensors("--keep", options.keep, "keep the tensors of --model in this file");
+std::vector<CLI::Option*> add_tensor_options(CLI::App& app, TensorOptions& options) {
   TensorTolerance& t = options.tolerance;
-  of_tensors("--max-ulp", t.max_ulp_single, "units in the last place that fp32 may be apart")
-      ->capture_default_str()
-      ->check(within(0, 1e10));
-  of_tensors("--max-ulp-half", t.max_ulp_half, "the same of bf16 and fp16")
-      ->capture_default_str()
-      ->check(within(0, 1e5));
-  of_tensors("--min-cosine", t.min_cosine, "an output's cosine must be above it")
-      ->capture_default_str()
-      ->check(within(-1, 1));
-  of_tensors("--max-abs", t.max_abs, "smaller differences pass, however many ulp they are")
-      ->capture_default_str()
-      ->check(within(0, 1e10));
+  return {
+      app.add_option("--model", options.model.model,
+                     "instead of B, run A's tokens through this model on an emulated device (a "
+                     "model as npubench eval takes it)"),
+      app.add_option("--device", options.model.device, "the profile that --model runs on"),
+      app.add_option("--keep", options.keep, "keep the tensors of --model in this file"),
+      app.add_option("--max-ulp", t.max_ulp_single,
+                     "units in the last place that fp32 may be apart")
+          ->capture_default_str()
+          ->check(within(0, 1e10)),
+      app.add_option("--max-ulp-half", t.max_ulp_half, "the same of bf16 and fp16")
+          ->capture_default_str()
+          ->check(within(0, 1e5)),
+      app.add_option("--min-cosine", t.min_cosine, "an output's cosine must be above it")
+          ->capture_default_str()
+          ->check(within(-1, 1)),
+      app.add_option("--max-abs", t.max_abs, "smaller differences pass, however many ulp they are")
+          ->capture_default_str()
+          ->check(within(0, 1e10))};
 }
 
 }  // namespace nb::cli

@@ -1,7 +1,8 @@
-// compare --tensors: its options and its work.
+// npubench compare tensors: its options and its work.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "harness/cli/options.hpp"
 #include "harness/run/open_model.hpp"
@@ -15,7 +16,8 @@ struct TensorOptions {
   std::string keep;   // file of its tensors; empty: not kept
   TensorTolerance tolerance;
 };
-void add_tensor_options(CLI::App& app, TensorOptions& options);
+// The options that it declared.
+std::vector<CLI::Option*> add_tensor_options(CLI::App& app, TensorOptions& options);
 // a, b: runs or files; b empty where there is a model. The exit code.
 int compare_tensors(const std::string& a, const std::string& b, const TensorOptions& options,
                     bool json);

@@ -137,6 +137,7 @@ struct Command {
   const char* doc;
   int (*run)(const DataOptions&);
   void (*add_options)(CLI::App&, DataOptions&);
+  const char* now = nullptr;  // of an older spelling: the one that it has
 };
 
 void add_data_dir(CLI::App& command, DataOptions& options) {
@@ -177,12 +178,13 @@ constexpr Command kCommands[] = {
      verify_data, add_verify_options},
     {"get", "download files into the data folder and check them; resumes an interrupted download",
      get_data, add_get_options},
-    {"reindex", "read every record below a folder of runs again and write its index anew",
-     [](const DataOptions& options) { return reindex(options.store, options.json); },
-     [](CLI::App& command, DataOptions& options) { add_reindex_options(command, options.store); }},
-    {"gc", "show which old nights would be removed; --yes removes them",
+    {"reindex", "", [](const DataOptions& options) { return reindex(options.store, options.json); },
+     [](CLI::App& command, DataOptions& options) { add_reindex_options(command, options.store); },
+     "npubench runs reindex"},
+    {"gc", "",
      [](const DataOptions& options) { return collect_garbage(options.store, options.json); },
-     [](CLI::App& command, DataOptions& options) { add_gc_options(command, options.store); }},
+     [](CLI::App& command, DataOptions& options) { add_gc_options(command, options.store); },
+     "npubench runs gc"},
 };
 
 }  // namespace
@@ -191,13 +193,14 @@ Action add_data(CLI::App& app) {
   auto options = std::make_shared<DataOptions>();
   for (const Command& command : kCommands) {
     CLI::App& added = *app.add_subcommand(command.name, command.doc);
+    if (command.now != nullptr) added.is_now(command.now);
     command.add_options(added, *options);
     added.add_flag("--json", options->json, "JSON on stdout");
   }
   app.require_subcommand(1);
   app.footer(
       "npubench data get gsm8k core/arc_easy\nnpubench data get --from "
-      "/media/usb/npubench-data\nnpubench data gc results/nights --keep-last 30 --yes");
+      "/media/usb/npubench-data");
   return [&app, options] {
     for (const Command& command : kCommands)
       if (app.got_subcommand(command.name)) return command.run(*options);

@@ -158,7 +158,7 @@ int collect_garbage(const StoreOptions& options, bool json) {
     say("{}{}{}", stays_text(*plan), goes_text(*plan), outcome_text(*plan, done, options.is_meant));
   }
   if (done.failures.empty()) return kExitOk;
-  return fail({ErrorCode::kRun, fmt::format("data gc: {}", fmt::join(done.failures, "\n  "))});
+  return fail({ErrorCode::kRun, fmt::format("runs gc: {}", fmt::join(done.failures, "\n  "))});
 }
 
 }  // namespace nb::cli

@@ -1,4 +1,4 @@
-// `npubench data reindex` and `data gc`: care for a folder of runs. For data.cpp.
+// `npubench runs reindex` and `runs gc`: care for a folder of runs. For data.cpp.
 #pragma once
 
 #include <cstdint>

@@ -397,16 +397,14 @@ Action add_eval(CLI::App& app) {
       "  npubench eval --model DIR --task bpb --text notes.txt\n"
       "  npubench eval --from-accuracies scores.csv\n"
       "  npubench eval --server http://npu:8000/v1 --server-model Qwen2-7B --tokenizer "
-      "tokenizer.json "
-      "\\\n"
+      "tokenizer.json \\\n"
       "      --task core,gsm8k --name npu        then compare results/runs/gpu results/runs/npu\n"
       "accuracy: share of items answered correctly. centred: 0 is guessing, 1 is all correct.\n"
       "TASK:PART is a part of a task (a subject of mmlu) or another way to score it "
-      "(gsm8k:flexible:\n"
-      "the last number anywhere; gsm8k:majority: the number that most samples give).\n"
+      "(gsm8k:flexible: the last number anywhere; gsm8k:majority: the number that most samples "
+      "give).\n"
       "An interrupted evaluation resumes at the next item: give the same command again.\n"
-      "Exit codes: 0 done, 4 something failed on this computer, or a task has no score because "
-      "the\n"
+      "Exit codes: 0 done, 4 something failed on this computer, or a task has no score because the "
       "model's numbers are not finite or a server does not tell them, 64 bad usage or input.");
   return [options, write_out] {
     options->writes_out = write_out->count() > 0;

@@ -25,20 +25,6 @@ std::string user_name() {
 
 }  // namespace
 
-void add_gate_modes(CLI::App& app, GateModes& modes) {
-  app.add_flag("--accept", modes.accepts, "RUN is the baseline from now on; needs --why");
-  app.add_option("--why", modes.why, "with --accept: the reason, kept with the run");
-  app.add_option("--who", modes.who, "with --accept: who decides it; default: the user's name");
-  app.add_flag("--aa", modes.is_control, "A/A control: two runs of the same keys, bit by bit");
-  app.add_flag("--calibrate", modes.calibrates,
-               "write the noise card of these runs (A/A runs, accepted nights, runs with seeds)");
-  app.add_option("--out", modes.out, "with --calibrate: file of the card; default: stdout");
-  app.add_option("--results-dir", modes.home,
-                 "folder of accepted/ and gates.jsonl; default: the nearest above the run that has "
-                 "them, else the one that it lies in");
-  app.add_flag("--json", modes.json, "JSON on stdout");
-}
-
 int accept(const GateModes& modes, const RunRecords& run) {
   const fs::path home = modes.home.empty() ? gate_home(run.path) : fs::path(modes.home);
   const auto accepted =

@@ -4,7 +4,6 @@
 #include <span>
 #include <string>
 
-#include "harness/cli/options.hpp"
 #include "results/store/store.hpp"
 
 namespace nb::cli {
@@ -16,7 +15,6 @@ struct GateModes {
   std::string home;  // folder of accepted/ and gates.jsonl; empty: the nearest above the run
   bool json = false;
 };
-void add_gate_modes(CLI::App& app, GateModes& modes);
 
 // Both print what they wrote and return the exit code.
 int accept(const GateModes& modes, const RunRecords& run);

@@ -54,7 +54,7 @@ int show_history(const HistoryOptions& options) {
 
 Action add_history(CLI::App& app) {
   auto options = std::make_shared<HistoryOptions>();
-  app.add_option("METRIC", options->metric, "its name: npubench list metrics")->required();
+  app.add_option("METRIC", options->metric, "its name: npubench runs metrics")->required();
   app.add_option("--results-dir", options->results_dir,
                  "folder of runs, however deep they lie (default: as in npubench run)");
   app.add_option("--name", options->filter.name, "of records of this name only: base, base.core");
@@ -75,9 +75,8 @@ Action add_history(CLI::App& app) {
   CLI::Option* csv = app.add_flag("--csv", options->csv, "CSV on stdout")->excludes(limit);
   app.add_flag("--json", options->json, "JSON on stdout")->excludes(csv)->excludes(limit);
   app.footer(
-      "Runs whose folders' names differ in digits only are nights of one sequence. Values stand "
-      "in\n"
-      "one table where they may be compared: the same record, device, clock, unit, seeds, items,\n"
+      "Runs whose folders' names differ in digits only are nights of one sequence. Values stand in "
+      "one table where they may be compared: the same record, device, clock, unit, seeds, items, "
       "prompts and versions, host times of one machine; the others in tables of their own.\n"
       "A change of level needs three values on both sides and p < .001 whichever value is left "
       "out.\n"

@@ -73,7 +73,7 @@ Action add_import(CLI::App& app) {
   app.add_flag("--json", options->json, "JSON on stdout");
   app.footer(
       "compare and gate take such files as they are; a run folder is for keeping. Files are "
-      "recognised by\ntheir content; --formats lists what is known.\n\n"
+      "recognised by their content; --formats lists what is known.\n\n"
       "Exit codes: 0 read, 64 nothing known in PATH or a damaged file.");
   return [options] { return import(*options); };
 }

@@ -138,6 +138,7 @@ struct Listing {
   // Instead of make: lists with options of their own.
   int (*show)(const RunListOptions&, bool json) = nullptr;
   void (*add_options)(CLI::App&, RunListOptions&) = nullptr;
+  const char* now = nullptr;  // of an older spelling: the one that it has
 };
 constexpr Listing kListings[] = {
     {"devices", "profiles of emulated devices", device_table},
@@ -152,9 +153,8 @@ constexpr Listing kListings[] = {
     {"microbenchmarks", "groups of microbenchmarks", list_microbenchmarks},
     {"probes", "fixed questions with known answers that a suite can ask", list_probes},
     {"published", "tables of results that others published, for audit and compare", list_published},
-    {"runs", "runs in the results folder, the newest first", nullptr, list_runs, add_run_options},
-    {"metrics", "metrics that the runs have, for npubench history", nullptr, list_metrics,
-     add_metric_options},
+    {"runs", "", nullptr, list_runs, add_run_options, "npubench runs list"},
+    {"metrics", "", nullptr, list_metrics, add_metric_options, "npubench runs metrics"},
 };
 
 // First column of every row, for scripts.
@@ -177,14 +177,13 @@ int list_one(const Listing& listing, const ListOptions& options) {
 
 Action add_list(CLI::App& app) {
   auto options = std::make_shared<ListOptions>();
-  app.add_flag("--json", options->json, "JSON on stdout: names; of runs and metrics everything");
+  app.add_flag("--json", options->json, "JSON on stdout: the names");
   for (const Listing& listing : kListings) {
     CLI::App& command = *app.add_subcommand(listing.name, listing.doc)->fallthrough();
+    if (listing.now != nullptr) command.is_now(listing.now);
     if (listing.add_options != nullptr) listing.add_options(command, options->runs);
   }
   app.require_subcommand(1);
-  app.footer(
-      "npubench list runs --results-dir results/nights --limit 20\nnpubench list metrics smoke");
   return [&app, options] {
     for (const Listing& listing : kListings)
       if (app.got_subcommand(listing.name)) return list_one(listing, *options);

@@ -27,7 +27,7 @@ std::string left_out_text(std::size_t shown, std::size_t total) {
                                       with_commas(static_cast<long long>(total)));
 }
 
-// A run's name as `list runs` prints it, else a folder: its index and its name there, if it is one.
+// A run's name as `runs list` prints it, else a folder: its index and its name there, if it is one.
 struct NamedRun {
   RunIndex index;
   std::string run;
@@ -48,7 +48,7 @@ Result<NamedRun> find_run(const RunListOptions& options) {
     return NamedRun{std::move(of_folder), ""};
   }
   if (!index) return tl::unexpected(index.error());
-  return bad_input(fmt::format("no run \"{}\" in {}{} (npubench list runs)", options.run,
+  return bad_input(fmt::format("no run \"{}\" in {}{} (npubench runs list)", options.run,
                                index->folder().string(), meant_names(options.run, names)));
 }
 
@@ -72,7 +72,7 @@ void add_run_options(CLI::App& runs, RunListOptions& options) {
 
 void add_metric_options(CLI::App& metrics, RunListOptions& options) {
   metrics.add_option("RUN", options.run,
-                     "a run as list runs names it, or its folder (default: all)");
+                     "a run as runs list names it, or its folder (default: all)");
   metrics.add_option("--results-dir", options.results_dir,
                      "folder of runs, however deep they lie (default: as in npubench run)");
 }

@@ -1,4 +1,4 @@
-// `npubench list runs` and `list metrics`: what lies in a results folder. For list.cpp.
+// `npubench runs list` and `runs metrics`: what lies in a results folder. For list.cpp.
 #pragma once
 
 #include <cstdint>

@@ -75,10 +75,36 @@ int unknown_verb(const std::string& verb) {
                fmt::format("no verb \"{}\"{} (npubench --help)", verb, did_you_mean(verb, names))});
 }
 
+std::string without_double_blanks(std::string text) {
+  for (std::size_t at = 0; (at = text.find("\n\n\n", at)) != text.npos;) text.erase(at, 1);
+  return text;
+}
+
+// As CLI11's, without the names of the options that one needs or excludes: the error names them.
+class HelpFormatter : public ::CLI::Formatter {
+ public:
+  std::string make_option_opts(const ::CLI::Option* option) const override {
+    if (option->get_type_size() == 0) return "";
+    std::string text = option->get_type_name().empty() ? "" : " " + option->get_type_name();
+    if (!option->get_default_str().empty()) text += "=" + option->get_default_str();
+    if (option->get_expected_max() == ::CLI::detail::expected_max_vector_size)
+      text += " ...";
+    else if (option->get_expected_min() > 1)
+      text += fmt::format(" x {}", option->get_expected());
+    return text + (option->get_required() ? " REQUIRED" : "");
+  }
+  std::string make_group(std::string group, bool is_positional,
+                         std::vector<const ::CLI::Option*> options) const override {
+    return group == CLI::kOlderSpellings ? ""
+                                         : Formatter::make_group(group, is_positional, options);
+  }
+};
+
 // "no command "verfy"; did you mean "verify"?": of a verb that has commands of its own.
 std::string no_command(const ::CLI::App& app) {
   std::vector<std::string> names;
-  for (const ::CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+  for (const ::CLI::App* command : app.get_subcommands({}))
+    if (!command->get_group().empty()) names.push_back(command->get_name());
   const std::string known = fmt::format("there are {}", fmt::join(names, ", "));
   for (const std::string& word : app.remaining())
     if (!word.starts_with("-"))
@@ -105,7 +131,7 @@ std::string plain_words(std::string message) {
 }
 
 // CLI11's words for what is wrong, with the nearest flag where one is unknown.
-int usage_error(const ::CLI::App& app, const ::CLI::ParseError& error) {
+int usage_error(const Verb& verb, const ::CLI::App& app, const ::CLI::ParseError& error) {
   std::string message = plain_words(error.what());
   std::vector<std::string> flags;
   add_flags(app, flags);
@@ -113,11 +139,15 @@ int usage_error(const ::CLI::App& app, const ::CLI::ParseError& error) {
   const bool has_commands = !app.get_subcommands({}).empty();
   if (has_commands && app.get_subcommands().empty()) message = no_command(app);
   if (dynamic_cast<const ::CLI::ExtrasError*>(&error) != nullptr)
-    for (const std::string& extra : app.remaining(/*recurse=*/true))
+    for (const std::string& extra : app.remaining(/*recurse=*/true)) {
       if (extra.starts_with("-")) {
         message += did_you_mean(extra.substr(0, extra.find('=')), flags);
         break;
       }
+      std::vector<std::string> commands;
+      for (const Verb& command : verb.commands) commands.emplace_back(command.name);
+      message += did_you_mean(extra, commands);
+    }
   while (message.ends_with('\n')) message.pop_back();
   return fail(
       {ErrorCode::kBadInput, fmt::format("{} (npubench {} --help)", message, app.get_name())});
@@ -135,33 +165,69 @@ std::string option_without_value(const ::CLI::App& app) {
 }
 
 constexpr const char* kColour = "--color";
+constexpr std::string_view kOwnGroup = "Options";
+
+// Of a footer's paragraphs the one that a short help keeps.
+std::string exit_codes_in(const std::string& footer) {
+  const std::size_t at = footer.find("Exit codes:");
+  return at == footer.npos ? "" : footer.substr(at, footer.find('\n', at) - at);
+}
+
+// The short help of a verb that has commands: what each does, and of the first, which the verb
+// alone is, the options that stand under no heading of their own.
+std::string short_help(const Verb& verb, ::CLI::App& app) {
+  std::string text = fmt::format("Example: {}\n\n{}.\n\nCommands:\n", verb.example, verb.summary);
+  std::size_t width = 0;
+  for (const Verb& command : verb.commands) width = std::max(width, command.name.size());
+  for (const Verb& command : verb.commands)
+    text += fmt::format("  {:<{}}  {}\n", command.name, width, command.summary);
+  const std::string first = fmt::format("npubench {} {} --help", verb.name, verb.commands[0].name);
+  std::vector<std::string> left_out;
+  for (::CLI::Option* option : app.get_options()) {
+    const std::string group = option->get_group();
+    if (group == kOwnGroup || group == CLI::kOlderSpellings) continue;
+    if (std::ranges::find(left_out, group) == left_out.end()) left_out.push_back(group);
+    option->group("");
+  }
+  std::string more = left_out.empty() ? "" : fmt::format(" ({})", fmt::join(left_out, "; "));
+  app.footer(fmt::format("Without a command: {}. All of its options{}: {}\n{}",
+                         verb.commands[0].name, more, first, exit_codes_in(app.get_footer())));
+  app.description("");
+  app.name(app.get_name() + " [COMMAND]");
+  return text + "\n" + app.help();
+}
 
 // A verb's own options and those that all have. app's name is the verb's.
 Action declare(const Verb& verb, ::CLI::App& app, CLI::App& options) {
   app.name(std::string(verb.name));
   app.set_help_flag("-h,--help", "this text");
   const Action action = verb.add(options);
-  options.add_option(kColour, "colour: auto (on a terminal without NO_COLOR), always or never")
+  options.add_option(kColour, "colour; auto: on a terminal without NO_COLOR")
       ->type_name("WHEN")
       ->check(CLI::IsMember({"auto", "always", "never"}));
   for (::CLI::App* command : app.get_subcommands({})) command->fallthrough();
   return action;
 }
 
-int run_verb(const Verb& verb, int argc, char** argv) {
+// name: "predict", "predict sweep".
+int run_verb(const Verb& verb, const std::string& name, int argc, char** argv) {
   ::CLI::App app(fmt::format("Example: {}\n\n{}.", verb.example, verb.summary));
+  app.formatter(std::make_shared<HelpFormatter>());
   CLI::App options(app);
   const Action action = declare(verb, app, options);
-  app.name("npubench " + std::string(verb.name));
+  app.name("npubench " + name);
   try {
     app.parse(argc, argv);
   } catch (const ::CLI::CallForHelp&) {
-    say("{}", wrapped_help(app.help(), sentence_width()));
+    const std::string help = verb.commands.empty() ? app.help() : short_help(verb, app);
+    say("{}", wrapped_help(without_double_blanks(help), sentence_width()));
     return kExitOk;
   } catch (const ::CLI::ParseError& error) {
-    app.name(std::string(verb.name));
-    return usage_error(app, error);
+    app.name(name);
+    return usage_error(verb, app, error);
   }
+  for (const std::string& spelling : options.newer_spellings())
+    say_on_stderr(fmt::format("npubench: {} (the old spelling ends with 0.2)\n", spelling));
   if (const std::string option = option_without_value(app); !option.empty())
     return fail({ErrorCode::kBadInput,
                  fmt::format("{}: its value is empty ({} --help)", option, app.get_name())});
@@ -186,14 +252,20 @@ int print_overview() {
   return kExitOk;
 }
 
+CommandInfo described(const Verb& verb) {
+  ::CLI::App app(std::string(verb.summary));
+  CLI::App options(app);
+  declare(verb, app, options);
+  return info_of(app);
+}
+
 // What completions and the man page are made of.
 std::vector<CommandInfo> described_verbs() {
   std::vector<CommandInfo> commands;
   for (const Verb& verb : verbs()) {
-    ::CLI::App app(std::string(verb.summary));
-    CLI::App options(app);
-    declare(verb, app, options);
-    commands.push_back(info_of(app));
+    commands.push_back(described(verb));
+    for (const Verb& command : verb.commands)
+      commands.back().commands.push_back(described(command));
   }
   return commands;
 }
@@ -211,8 +283,13 @@ int run_named(const std::string& name, int argc, char** argv) {
                  fmt::format("{}: only `npubench run` is done by several processes; start it "
                              "without mpirun",
                              name)});
-  for (const Verb& verb : verbs())
-    if (verb.name == name) return run_verb(verb, argc, argv);
+  for (const Verb& verb : verbs()) {
+    if (verb.name != name) continue;
+    for (const Verb& command : verb.commands)
+      if (argc > 1 && command.name == argv[1])
+        return run_verb(command, name + " " + argv[1], argc - 1, argv + 1);
+    return run_verb(verb, name, argc, argv);
+  }
   return unknown_verb(name);
 }
 

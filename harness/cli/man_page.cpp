@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstdint>
 
 namespace nb::cli {
@@ -69,10 +70,14 @@ std::string option_text(const OptionInfo& option) {
   return term(head, option.doc + (option.is_required ? " (required)" : ""));
 }
 
-std::string options_text(const CommandInfo& command) {
+// Without those that every verb has, and those of its verb, which stand there.
+std::string options_text(const CommandInfo& command, const CommandInfo* verb = nullptr) {
   std::string text;
-  for (const OptionInfo& option : command.options)
-    if (option.name != "--help" && option.name != "--color") text += option_text(option);
+  for (const OptionInfo& option : command.options) {
+    const auto is_it = [&](const OptionInfo& other) { return other.name == option.name; };
+    if (option.name == "--help" || option.name == "--color") continue;
+    if (verb == nullptr || std::ranges::none_of(verb->options, is_it)) text += option_text(option);
+  }
   return text;
 }
 
@@ -86,7 +91,7 @@ std::string verb_text(const CommandInfo& verb) {
   text += options_text(verb);
   for (const CommandInfo& command : verb.commands) {
     text += term(fmt::format("\\fB{} {}\\fR", roff(verb.name), roff(command.name)), command.doc);
-    if (const std::string options = options_text(command); !options.empty())
+    if (const std::string options = options_text(command, &verb); !options.empty())
       text += ".RS\n" + options + ".RE\n";
   }
   return text + lines_text(verb.footer);

@@ -1,4 +1,4 @@
-// A step's memory as a picture: `predict --plot FILE` without --sweep.
+// A step's memory as a picture: `predict --plot FILE`.
 #pragma once
 
 #include <string>

@@ -84,14 +84,14 @@ Action add_nightly(CLI::App& app) {
                  "name of the night (default: today's date, UTC); the same name resumes it and "
                  "replaces its line in the history");
   app.add_option("--baseline", night.baseline,
-                 "run to judge against (default: what npubench gate --accept took last in NIGHTS)");
+                 "run to judge against (default: what npubench gate accept took last in NIGHTS)");
   app.add_option("--policy", night.policy, "gate policy (suites/policies/*.json)");
   app.add_flag("--strict", night.strict, "exit with 2 instead of 0 on \"can't tell\"");
   app.add_option("--lang", night.language, "language of the report")
       ->check(CLI::IsMember({"en", "zh"}))
       ->capture_default_str();
   app.add_option("--keep", night.keep,
-                 "nights of a sequence that stay (npubench data gc), accepted ones apart; 0: all")
+                 "nights of a sequence that stay (npubench runs gc), accepted ones apart; 0: all")
       ->check(whole(0))
       ->capture_default_str();
   app.add_flag("--json", options->json, "JSON on stdout");

@@ -23,7 +23,7 @@ void say_damage(const RunIndex& index) {
       std::count_if(records.begin(), records.end(),
                     [](const IndexedRecord& record) { return !record.damage.empty(); });
   if (damaged > 0)
-    say_on_stderr(fmt::format("npubench: {} cannot be read (npubench list runs says why)\n",
+    say_on_stderr(fmt::format("npubench: {} cannot be read (npubench runs list says why)\n",
                               count_text(damaged, "record")));
 }
 

@@ -1,5 +1,7 @@
 #include "harness/cli/options.hpp"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdint>
@@ -41,9 +43,10 @@ OptionInfo info_of(const ::CLI::Option& option) {
 
 CommandInfo info_of(const ::CLI::App& app) {
   CommandInfo info{app.get_name(), app.get_description(), app.get_footer(), {}, {}};
-  for (const ::CLI::Option* option : app.get_options()) info.options.push_back(info_of(*option));
+  for (const ::CLI::Option* option : app.get_options())
+    if (option->get_group() != CLI::kOlderSpellings) info.options.push_back(info_of(*option));
   for (const ::CLI::App* command : app.get_subcommands({}))
-    info.commands.push_back(info_of(*command));
+    if (!command->get_group().empty()) info.commands.push_back(info_of(*command));
   return info;
 }
 
@@ -72,6 +75,11 @@ Option* Option::expected(int least, int most) { return option_->expected(least, 
 Option* Option::allow_extra_args(bool allowed) { return option_->allow_extra_args(allowed), this; }
 Option* Option::excludes(Option* other) { return option_->excludes(other->option_), this; }
 Option* Option::needs(Option* other) { return option_->needs(other->option_), this; }
+Option* Option::group(const std::string& heading) { return option_->group(heading), this; }
+Option* Option::is_now(const std::string& spelling) {
+  now_ = spelling;
+  return group(kOlderSpellings);
+}
 std::size_t Option::count() const { return option_->count(); }
 
 App::App(::CLI::App& app) : app_(app) {}
@@ -118,7 +126,24 @@ App* App::get_subcommand(std::string_view name) {
 }
 void App::require_subcommand(int count) { app_.require_subcommand(count); }
 bool App::got_subcommand(const std::string& name) const { return app_.got_subcommand(name); }
+App* App::is_now(const std::string& spelling) {
+  now_ = spelling;
+  app_.group("");
+  return this;
+}
 App* App::fallthrough() { return app_.fallthrough(), this; }
+
+std::vector<std::string> App::newer_spellings() const {
+  std::vector<std::string> spellings;
+  for (const Option& option : options_)
+    if (!option.now_.empty() && option.count() > 0)
+      spellings.push_back(option.option_->get_name() + " is now written: " + option.now_);
+  for (const auto& command : commands_)
+    if (!command->now_.empty() && command->app_.parsed())
+      spellings.push_back(fmt::format("{} {} is now written: {}", app_.get_name(),
+                                      command->app_.get_name(), command->now_));
+  return spellings;
+}
 
 std::string App::text_of(const std::string& option) const {
   const ::CLI::Option* found = app_.get_option_no_throw(option);

@@ -18,6 +18,9 @@ class Option;
 
 namespace nb::cli::CLI {
 
+// The heading of options that is_now() takes out of every help.
+inline constexpr const char* kOlderSpellings = "older spellings";
+
 // Says in one sentence what is wrong with a text; empty: nothing.
 class Validator {
  public:
@@ -51,10 +54,17 @@ class Option {
   Option* allow_extra_args(bool allowed);
   Option* excludes(Option* other);
   Option* needs(Option* other);
+  // Stands under this heading of a command's help, not in the short help of its verb.
+  Option* group(const std::string& heading);
+  // An older spelling: in no help. Where it is given, main names the new one on stderr; empty:
+  // another option's sentence says it.
+  Option* is_now(const std::string& spelling);
   std::size_t count() const;  // how often it was given
 
  private:
+  friend class App;
   ::CLI::Option* option_;
+  std::string now_;  // of an older spelling
 };
 
 // Owns the options and commands that are declared through it, not CLI11's App itself.
@@ -78,7 +88,11 @@ class App {
   App* get_subcommand(std::string_view name);  // NB_CHECK: it was added
   void require_subcommand(int count);
   bool got_subcommand(const std::string& name) const;
-  App* fallthrough();  // options of the parent may follow the command
+  App* fallthrough();                        // options of the parent may follow the command
+  App* is_now(const std::string& spelling);  // as Option's, of a whole command
+
+  // "--sweep is now written: npubench predict sweep FIELD=a,b,c", of each that was given.
+  std::vector<std::string> newer_spellings() const;
 
   // Of an option that was given once: its text. Empty: not given, or there is no such option.
   std::string text_of(const std::string& option) const;
@@ -87,6 +101,7 @@ class App {
   Option* keep(::CLI::Option* option);
 
   ::CLI::App& app_;
+  std::string now_;  // of an older spelling
   std::deque<Option> options_;
   std::deque<std::unique_ptr<App>> commands_;
 };

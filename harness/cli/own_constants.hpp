@@ -12,7 +12,7 @@ namespace nb::cli {
 
 // file: empty: nothing is done. bad_input: a file that is none, or of another device.
 Result<void> put_own_constants(DeviceProfile& device, const std::string& file);
-// The same for the rows of predict --validate: those of the file's device.
+// The same for the rows of predict validate: those of the file's device.
 Result<OwnConstants> own_constants(const std::string& file);
 // "my.json: matrix_efficiency 0.61, … in place of the shipped ones".
 Result<std::string> own_constants_text(const std::string& file);

@@ -1,27 +1,18 @@
-#include "model/train/predict.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "harness/base/fs.hpp"
 #include "harness/base/say.hpp"
-#include "harness/base/table.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/cli/memory_plot.hpp"
 #include "harness/cli/own_constants.hpp"
-#include "harness/cli/predict_ask.hpp"
-#include "harness/cli/predict_calibrate.hpp"
 #include "harness/cli/predict_claims.hpp"
-#include "harness/cli/predict_megatron.hpp"
-#include "harness/cli/predict_mesh.hpp"
+#include "harness/cli/predict_options.hpp"
 #include "harness/cli/predict_output.hpp"
 #include "harness/cli/predict_sweep.hpp"
-#include "harness/cli/predict_validate.hpp"
-#include "harness/cli/verb.hpp"
 #include "harness/run/preflight.hpp"
 #include "model/predict/megatron_fit_batch.hpp"
 #include "model/predict/megatron_trace.hpp"
@@ -30,17 +21,6 @@
 
 namespace nb::cli {
 namespace {
-
-struct PredictOptions {
-  PredictQuestion question;
-  MegatronFlags megatron;
-  MeshFlags mesh;
-  ValidateOptions validate;
-  CalibrateOptions calibrate;
-  std::vector<std::string> sweeps;
-  std::string trace, plot, claims, against;
-  bool fit_batch = false, csv = false, json = false;
-};
 
 // Where there is one, what the allocator's options leave without effect is said aloud.
 void say_note(const PredictSubject& subject) {
@@ -205,8 +185,9 @@ Result<void> write_megatron_trace(const std::string& path, const MegatronAnswer&
 
 int show_megatron(const PredictOptions& options) {
   if (!options.plot.empty())
-    return fail({ErrorCode::kBadInput,
-                 "--plot: of Megatron's models only a sweep is drawn; add --sweep FIELD=a,b"});
+    return fail(
+        {ErrorCode::kBadInput,
+         "--plot: of Megatron's models only a sweep is drawn: npubench predict sweep FIELD=a,b"});
   if (options.fit_batch)
     if (const auto problem = both_batches(options)) return fail(*problem);
   auto answer = ask_megatron(options.question, options.megatron);
@@ -252,15 +233,18 @@ Result<void> take_own_constants(PredictOptions& options) {
   std::error_code ignored;
   if (given.empty() || fs::is_directory(given, ignored)) return {};
   if (options.calibrate.calibrate)
-    return bad_input(fmt::format(
-        "--calibration {}: --calibrate fits the families on a folder of rows; what constants of "
-        "one machine do shows --validate --calibration FILE",
-        given));
+    return bad_input(
+        fmt::format("--calibration {}: `predict calibrate` fits the families on a folder of rows; "
+                    "what constants "
+                    "of one machine do shows `predict validate --calibration FILE`",
+                    given));
   NB_TRY(const std::string text, own_constants_text(given));
   say_on_stderr(fmt::format("npubench: --calibration {}\n", text));
   options.question.own_constants = given;
   return {};
 }
+
+}  // namespace
 
 int predict_verb(PredictOptions& options) {
   if (const auto taken = take_own_constants(options); !taken) return fail(taken.error());
@@ -278,118 +262,6 @@ int predict_verb(PredictOptions& options) {
   if (!is_megatron) return fail(is_megatron.error());
   if (*is_megatron) return show_megatron(options);
   return options.fit_batch ? show_fit(options) : show_prediction(options);
-}
-
-void add_settings(CLI::App& app, PredictQuestion& question) {
-  const Json values = print_struct(PredictSettings{});
-  for (const Field& field : PredictSettings{}.fields()) {
-    std::string flags = flag_of(field.name);
-    if (field.name == "device_batch_size") flags += ",--device-batch";
-    if (field.name == "cards") flags += ",--ranks";
-    const auto value = values.find(field.name);
-    const bool has_default = value != values.end() && !value->is_null();
-    app.add_option(
-        flags, question.given[field.name],
-        has_default ? fmt::format("{} (default: {})", field.doc, value->dump()) : field.doc);
-  }
-}
-
-}  // namespace
-
-Action add_predict(CLI::App& app) {
-  auto options = std::make_shared<PredictOptions>();
-  PredictQuestion& question = options->question;
-  app.add_option("--device", question.device, "profile (npubench list devices)");
-  app.add_option("--stack", question.stack,
-                 "software on it: eager, compiled, or a name (npubench list stacks); default: the "
-                 "device's own");
-  app.add_option("--alloc-conf", question.alloc_conf,
-                 "options of the allocator, as PYTORCH_NPU_ALLOC_CONF and PYTORCH_CUDA_ALLOC_CONF: "
-                 "max_split_size_mb:128,garbage_collection_threshold:0.8,"
-                 "per_process_memory_fraction:1.0; expandable_segments:True")
-      ->type_name("TEXT");
-  add_settings(app, question);
-  app.add_option("--tp", options->megatron.tp,
-                 "of Megatron's models (--model llama2-7b … or FILE.json): cards that share each "
-                 "product")
-      ->type_name("N");
-  app.add_option("--pp", options->megatron.pp, "the same: stages of the pipeline")->type_name("N");
-  app.add_option("--vpp", options->megatron.vpp, "the same: parts of a stage, interleaved")
-      ->type_name("N");
-  app.add_option(
-         "--optimizer", options->megatron.optimizer,
-         "of Megatron's models: adam, or distributed over the replicas; of the others: muon")
-      ->type_name("TEXT");
-  for (const Field& field : megatron_run_flags())
-    app.add_option(flag_of(field.name), options->megatron.run[field.name],
-                   fmt::format("of Megatron's models: {}", field.doc))
-        ->type_name(std::holds_alternative<bool*>(field.ref)           ? "on|off"
-                    : std::holds_alternative<std::int64_t*>(field.ref) ? "N"
-                                                                       : "TEXT");
-  CLI::Option* fit = app.add_flag(
-      "--fit-batch", options->fit_batch,
-      "the largest batch that fits, whether or not it divides the step, and by what margin");
-  CLI::Option* sweep =
-      app.add_option("--sweep", options->sweeps,
-                     "a prediction for each value of a flag, as a table: cards=1,2,4,8 or "
-                     "device=ascend_910b3,h100_sxm; of Megatron's models also tp, pp, vpp, "
-                     "optimizer; several: their grid")
-          ->type_name("FIELD=a,b,c")
-          ->allow_extra_args(false)
-          ->excludes(fit);
-  CLI::Option* mesh =
-      app.add_option("--mesh", options->mesh.mesh,
-                     "a step of BASE on ranks that share it as a suite's /devices/mesh: dp=4, "
-                     "fsdp=4,param=bf16, dp=2,fsdp=2,shard=hybrid, pp=4,schedule=gpipe, "
-                     "dp=2,tp=2,pp=2, or JSON: its time, what a rank sends of each kind, its peak")
-          ->type_name("KEY=N,…")
-          ->excludes(fit)
-          ->excludes(sweep);
-  app.add_option("--lora-rank", options->mesh.lora_rank,
-                 "with --mesh: adapters of that rank on every product, all else frozen")
-      ->type_name("N")
-      ->needs(mesh);
-  app.add_option("--trace", options->trace,
-                 "also write the steady step of a card (of Megatron's models: of the pipeline's "
-                 "stages) into FILE, as JSON that Perfetto and chrome://tracing open")
-      ->type_name("FILE")
-      ->excludes(fit)
-      ->excludes(sweep);
-  CLI::Option* plot =
-      app.add_option(
-             "--plot", options->plot,
-             "also draw the sweep, or without one the memory of a card over the step and what "
-             "holds it, into FILE.svg or FILE.pdf")
-          ->type_name("FILE")
-          ->excludes(fit)
-          ->excludes(mesh);
-  CLI::Option* csv = app.add_flag("--csv", options->csv, "the sweep as CSV")->needs(sweep);
-  app.add_option("--against", options->against,
-                 "the same on another device, and how much longer this one takes")
-      ->type_name("DEVICE")
-      ->excludes(fit)
-      ->excludes(sweep);
-  app.add_option("--claims", options->claims,
-                 "rates, memory and times of a table (a file, or published:NAME) beside what the "
-                 "device would take: plausible, low, high or impossible, and why")
-      ->type_name("TABLE")
-      ->excludes(plot)
-      ->excludes(fit)
-      ->excludes(sweep);
-  add_validate_options(app, options->validate);
-  add_calibrate_options(app, options->calibrate);
-  app.add_flag("--json", options->json, "JSON on stdout")->excludes(csv);
-  app.footer(
-      "Models of Megatron's kind (llama2-7b, qwen1.5-7b, …, a Hugging Face config.json, or a file "
-      "of their sizes) are answered in closed form: --device-batch-size is the micro-batch (1), "
-      "--total-batch-tokens the global batch, --sequence-len is 4096 unless given. A file of sizes "
-      "may have every flag as a member: {\"layers\": …, \"tp\": 8, \"mc2\": true}.\n"
-      "\"borderline\": 2 % more or less memory would change the answer.\n"
-      "Exit codes: 0 it fits (or a sweep is shown), 4 it does not (with the device's own message "
-      "and the largest batch that fits) or a plot was not drawn, 64 bad usage.\n"
-      "--validate: 0 every figure holds, 4 one does not; --calibrate: 4 where a constant stands at "
-      "its\nbound, which is a failure of the model: then no file is written.");
-  return [options] { return predict_verb(*options); };
 }
 
 }  // namespace nb::cli

@@ -49,7 +49,7 @@ Result<PredictQuestion> with_entry(PredictQuestion question, const std::string& 
   const bool is_known = std::ranges::count(known, key) > 0;
   known.insert(known.end(), others.begin(), others.end());
   if (!is_known)
-    return bad_input(fmt::format("--sweep: no field \"{}\"{} (known: {})", field,
+    return bad_input(fmt::format("sweep: no field \"{}\"{} (known: {})", field,
                                  did_you_mean(key, known), fmt::join(known, ", ")));
   if (key == "device")
     question.device = text;

@@ -79,19 +79,6 @@ Result<void> write_families(const std::vector<CalibratedFamily>& families,
 
 }  // namespace
 
-void add_calibrate_options(CLI::App& app, CalibrateOptions& options) {
-  app.add_flag("--calibrate", options.calibrate,
-               "fit the families' constants on the rows marked fit; no device is asked for");
-  app.add_option("--family", options.families,
-                 "with --calibrate: of this family only, by name or the path of its .json; may be "
-                 "given again")
-      ->type_name("NAME");
-  app.add_option("--out", options.out,
-                 "with --calibrate: write the fitted files into this folder "
-                 "(model/device/families of the sources)")
-      ->type_name("DIR");
-}
-
 int predict_calibrate(const CalibrateOptions& options, const std::string& rows_dir, bool json) {
   const auto tables = calibration_tables(rows_dir);
   if (!tables) return fail(tables.error());
@@ -114,10 +101,11 @@ int predict_calibrate(const CalibrateOptions& options, const std::string& rows_d
   if (json)
     if (const int printed = print_json(list); printed != kExitOk) return printed;
   if (!at_bound.empty())
-    return fail({ErrorCode::kRun,
-                 fmt::format("{} at the bound, a failure of the model{}: look at --validate",
-                             fmt::join(at_bound, ", "),
-                             options.out.empty() ? "" : "; no file was written")});
+    return fail(
+        {ErrorCode::kRun,
+         fmt::format("{} at the bound, a failure of the model{}: look at npubench predict validate",
+                     fmt::join(at_bound, ", "),
+                     options.out.empty() ? "" : "; no file was written")});
   if (options.out.empty()) return kExitOk;
   const auto written = write_families(families, options.out);
   return written ? kExitOk : fail(written.error());

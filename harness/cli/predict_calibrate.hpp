@@ -1,10 +1,8 @@
-// predict --calibrate: fits the constants of the families and writes their files.
+// npubench predict calibrate: fits the constants of the families and writes their files.
 #pragma once
 
 #include <string>
 #include <vector>
-
-#include "harness/cli/options.hpp"
 
 namespace nb::cli {
 
@@ -13,7 +11,6 @@ struct CalibrateOptions {
   std::vector<std::string> families;  // empty: all
   std::string out;                    // folder; empty: nothing is written
 };
-void add_calibrate_options(CLI::App& app, CalibrateOptions& options);
 // rows_dir: as of --calibration. Exit code: 0 fitted, 4 a constant stands at its bound (then no
 // file is written), 64 bad rows.
 int predict_calibrate(const CalibrateOptions& options, const std::string& rows_dir, bool json);

@@ -1,4 +1,4 @@
-// `npubench predict --claims TABLE`: rates, memory and times that somebody published beside what
+// `npubench predict claims TABLE`: rates, memory and times that somebody published beside what
 // the dry step of the same training says: plausible, low, high or impossible, and why. Reads any
 // table that `npubench audit` reads: the rows that name a depth, or, where --model is of Megatron's
 // kind, all rows beside its closed form.

@@ -28,14 +28,14 @@ Result<Axis> axis_of(const std::string& spec) {
   const std::size_t equals = spec.find('=');
   if (equals == std::string::npos || equals == 0 || equals + 1 == spec.size())
     return bad_input(fmt::format(
-        "--sweep: \"{}\" is not FIELD=a,b,c: cards=1,2,4,8 or device=ascend_910b3,h100_sxm", spec));
+        "sweep: \"{}\" is not FIELD=a,b,c: cards=1,2,4,8 or device=ascend_910b3,h100_sxm", spec));
   Axis axis{spec.substr(0, equals), {}};
   for (std::size_t at = equals + 1; at <= spec.size();) {
     // Entries of an allocator's options are separated by commas: its values by semicolons.
     const char comma = axis.field.starts_with("alloc") ? ';' : ',';
     const std::size_t end = std::min(spec.find(comma, at), spec.size());
     if (end == at)
-      return bad_input(fmt::format("--sweep: \"{}\" has an empty value; write FIELD=a,b,c", spec));
+      return bad_input(fmt::format("sweep: \"{}\" has an empty value; write FIELD=a,b,c", spec));
     axis.values.push_back(spec.substr(at, end - at));
     at = end + 1;
   }
@@ -179,18 +179,18 @@ Result<Sweep> run_sweep(const PredictQuestion& question, const std::vector<std::
   for (const std::string& spec : specs) {
     NB_TRY(const Axis axis, axis_of(spec));
     if (std::ranges::count(sweep.fields, axis.field) > 0)
-      return bad_input(fmt::format("--sweep: {} is swept twice; list all values once", axis.field));
+      return bad_input(fmt::format("sweep: {} is swept twice; list all values once", axis.field));
     count *= axis.values.size();
     sweep.fields.push_back(axis.field);
     axes.push_back(axis);
   }
   if (count > kMostPoints)
     return bad_input(
-        fmt::format("--sweep: {} points are more than {}; sweep fewer values", count, kMostPoints));
+        fmt::format("sweep: {} points are more than {}; sweep fewer values", count, kMostPoints));
   NB_TRY_VOID(add_points(question, flags, axes, {}, sweep));
   // Nothing at all was answered: what is wrong is no matter of the swept values.
   if (std::ranges::all_of(sweep.points, [](const SweepPoint& one) { return !one.error.empty(); }))
-    return bad_input(fmt::format("--sweep: {}: {}",
+    return bad_input(fmt::format("sweep: {}: {}",
                                  point_text(sweep, sweep.points.front().values, axes.size()),
                                  sweep.points.front().error));
   return sweep;

@@ -1,4 +1,4 @@
-// `npubench predict --sweep FIELD=a,b,c`: predictions over the values of a field, or the grid of
+// `npubench predict sweep FIELD=a,b,c`: predictions over the values of a field, or the grid of
 // several, as a table, CSV, JSON and a plot. Dry steps and closed forms may stand in one table.
 #pragma once
 

@@ -60,22 +60,6 @@ std::string failures_of(const Validation& validation) {
 
 }  // namespace
 
-void add_validate_options(CLI::App& app, ValidateOptions& options) {
-  app.add_flag("--validate", options.validate,
-               "print every calibration row beside its prediction; no device is asked for");
-  app.add_option(
-         "--calibration", options.rows_dir,
-         "a FILE of npubench profile --fit: constants of your own machine, for every prediction; "
-         "with --validate what they do to the rows of that machine, or a FOLDER of rows in place "
-         "of "
-         "those built in (model/device/calibration)")
-      ->type_name("FILE|DIR");
-  app.add_option("--rows", options.csv, "with --validate: all rows into this CSV file")
-      ->type_name("FILE");
-  app.add_option("--plots", options.plots, "with --validate: residuals as SVG into this folder")
-      ->type_name("DIR");
-}
-
 Json validation_json(const Validation& validation) {
   Json groups = Json::array();
   for (const ValidationGroup& group : validation.groups) {

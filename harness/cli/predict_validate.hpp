@@ -1,11 +1,11 @@
-// predict --validate: what is measured beside what is predicted for it, as text, JSON, CSV, plots.
+// npubench predict validate: what is measured beside what is predicted for it, as text, JSON, CSV,
+// plots.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "harness/base/json_io.hpp"
-#include "harness/cli/options.hpp"
 #include "model/predict/validation.hpp"
 #include "report/plot.hpp"
 
@@ -17,7 +17,6 @@ struct ValidateOptions {
   std::string rows_dir;
   std::string csv, plots;
 };
-void add_validate_options(CLI::App& app, ValidateOptions& options);
 // Exit code: 0 every figure holds, 4 one does not (or a file was not written), 64 bad rows.
 int predict_validate(const ValidateOptions& options, bool json);
 

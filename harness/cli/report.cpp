@@ -163,8 +163,8 @@ Action add_report(CLI::App& app) {
   app.add_flag("--no-plots", options->no_plots, "do not call gnuplot");
   app.add_flag("--json", options->json, "paths of the written files as JSON on stdout");
   app.footer(
-      "Exit codes: 0 written, 4 written without damaged or unfinished nodes,\n"
-      "64 bad usage or input.");
+      "Exit codes: 0 written, 4 written without damaged or unfinished nodes, 64 bad usage or "
+      "input.");
   return [options] { return report(*options); };
 }
 

@@ -235,8 +235,7 @@ Action add_run(CLI::App& app) {
   app.footer(
       "Interrupted runs resume: run the same command again.\n"
       "Exit codes: 0 done (and PASS), 1 REGRESSED, 2 can't tell (--strict), 3 INCOMPARABLE, 4 a "
-      "node failed,\n"
-      "64 bad usage or input.");
+      "node failed, 64 bad usage or input.");
   return [options] { return run(*options); };
 }
 

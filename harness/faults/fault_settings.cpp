@@ -33,7 +33,7 @@ FieldList FaultSettings::fields() {
            object(&expect),
            {.hashed = false, .omits_absent = true}},
           {"tensor_digests",
-           "keep a digest of every tensor of each rank and step, for compare --tensors",
+           "keep a digest of every tensor of each rank and step, for compare tensors",
            &tensor_digests,
            {.omits_absent = true}}};
 }

@@ -31,7 +31,7 @@ Result<RunRecords> read_baseline(const GateRequest& request, const RunRecords& c
   if (!accepted)
     return bad_input(
         fmt::format("gate: no run of the suite \"{}\" was accepted in {}; accept one (npubench "
-                    "gate --accept RUN "
+                    "gate accept RUN "
                     "--why \"…\") or name the baseline (npubench gate BASE CAND)",
                     suite, (home / kAcceptedFolder).string()));
   return read_accepted(home / kAcceptedFolder / (suite + ".json"));

@@ -93,7 +93,7 @@ class Phases {
     return done;
   }
 
-  // --baseline, else what was accepted last: a pointer of `gate --accept`, which knows the records
+  // --baseline, else what was accepted last: a pointer of `gate accept`, which knows the records
   // as they were then, else a plain copy.
   Result<void> find_baseline(const std::string& suite) {
     const fs::path accepted = nights_ / kAcceptedFolder;
@@ -135,7 +135,7 @@ class Phases {
       return tl::unexpected(stopped(kExitRun, "the run left no results", done));
     night_.counts = counts_of(done.log);
     if (night_.baseline.empty())
-      night_.accept = fmt::format("npubench gate --accept {} --results-dir {} --why \"…\"",
+      night_.accept = fmt::format("npubench gate accept {} --results-dir {} --why \"…\"",
                                   shell_text(night_.candidate), shell_text(nights_.string()));
     return {};
   }

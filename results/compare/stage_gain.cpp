@@ -208,7 +208,7 @@ Result<StageGains> stage_gains(const RunRecords& run, const std::string& stage_a
                                const std::string& stage_b,
                                const std::vector<std::string>& metrics) {
   if (stage_a == stage_b)
-    return bad_input(fmt::format("--stages: {} is given twice; give two", stage_a));
+    return bad_input(fmt::format("stages: {} is given twice; give two", stage_a));
   StageGains gains;
   gains.stage_a = stage_a;
   gains.stage_b = stage_b;

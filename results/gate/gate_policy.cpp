@@ -20,10 +20,10 @@ std::string key_of(const std::string& node, const std::string& name) {
 FieldList GateBaselines::fields() {
   return {
       {"accepted",
-       "run folder or acceptance to judge against; empty: what `gate --accept` accepted last",
+       "run folder or acceptance to judge against; empty: what `gate accept` accepted last",
        &accepted},
       {"golden", "run folder or acceptance that stays, against slow drift; empty: none", &golden},
-      {"golden_digest", "digest that the golden run must have (`gate --accept` prints it)",
+      {"golden_digest", "digest that the golden run must have (`gate accept` prints it)",
        &golden_digest},
   };
 }
@@ -58,7 +58,7 @@ FieldList GatePolicy::fields() {
       {"card_seeds", "number of seeds behind card_sd", &card_seeds, {.min = 2, .max = 100000}},
       {"allow_procedure_change", "training that changed in its first steps is a note, not red",
        &allow_procedure_change},
-      {"noise_card", "file that `gate --calibrate` wrote; card_* above count first", &noise_card},
+      {"noise_card", "file that `gate calibrate` wrote; card_* above count first", &noise_card},
       {"baselines", "what a run is judged against", object(&baselines)},
   };
 }

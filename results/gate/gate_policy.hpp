@@ -35,7 +35,7 @@ struct GatePolicy {
   std::map<std::string, double> card_sd;  // metric or "<node>: <metric>" → SD over healthy seeds
   int card_seeds = 10;                    // of how many seeds card_sd was estimated
   bool allow_procedure_change = false;    // training that changed is a note, not SUSPICIOUS
-  std::string noise_card;                 // file of `gate --calibrate`; what is above counts first
+  std::string noise_card;                 // file of `gate calibrate`; what is above counts first
   GateBaselines baselines;
   FieldList fields();
 

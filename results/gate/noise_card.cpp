@@ -33,12 +33,12 @@ Result<void> check_runs(std::span<const RunRecords> runs) {
     std::error_code ignored;
     if (!folders.insert(fs::weakly_canonical(run.path, ignored)).second)
       return bad_input(
-          fmt::format("--calibrate: {} is given twice; a run shows no noise against itself",
+          fmt::format("calibrate: {} is given twice; a run shows no noise against itself",
                       run.path.string()));
-    if (!run.damaged.empty()) return bad_input("--calibrate: " + run.damaged.front());
+    if (!run.damaged.empty()) return bad_input("calibrate: " + run.damaged.front());
     for (const StoredRecord& stored : run.records)
       if (stored.record.status != "ok")
-        return bad_input(fmt::format("--calibrate: {}: {} failed; a card is made of sound runs",
+        return bad_input(fmt::format("calibrate: {}: {} failed; a card is made of sound runs",
                                      run.path.string(), describe(stored.record)));
   }
   return {};
@@ -51,7 +51,7 @@ Result<void> add_flips(const RunRecords& a, const RunRecords& b,
   for (const RecordPair& pair : comparison.pairs) {
     if (!pair.fixed_weights || !pair.incomparable.empty()) continue;
     for (const ItemComparison& items : pair.items) {
-      if (!items.error.empty()) return bad_input("--calibrate: " + items.error);
+      if (!items.error.empty()) return bad_input("calibrate: " + items.error);
       const std::string node = node_of(pair.a->record);
       CardTask& task = tasks[{node, items.task}];
       task.node = node;
@@ -92,7 +92,7 @@ Result<void> add_recipes(std::span<const RunRecords> runs, std::vector<CardRecip
       const auto different = recipe_differences(recipes[at->second.first], recipe);
       if (different.empty()) continue;
       return bad_input(fmt::format(
-          "--calibrate: {} of {}: {} is {}, and {} in {}; a card is made of runs with the same "
+          "calibrate: {} of {}: {} is {}, and {} in {}; a card is made of runs with the same "
           "settings",
           describe(record), run.path.string(), different[0].field, different[0].b, different[0].a,
           at->second.second));
@@ -223,7 +223,7 @@ Result<NoiseCard> calibrate(std::span<const RunRecords> runs) {
   add_metrics_of(runs, card);
   if (card.tasks.empty() && card.metrics.empty())
     return bad_input(
-        "--calibrate: nothing to measure; give two runs that evaluated the same weights, or runs "
+        "calibrate: nothing to measure; give two runs that evaluated the same weights, or runs "
         "with three seeds at least");
   return card;
 }

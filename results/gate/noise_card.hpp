@@ -1,5 +1,5 @@
 // The noise card of a suite: how many answers flip and how far metrics spread between healthy runs.
-// Measured by `gate --calibrate`, reviewed, committed, named by a policy: margins derive from it
+// Measured by `gate calibrate`, reviewed, committed, named by a policy: margins derive from it
 // and never from the night that is judged.
 #pragma once
 

@@ -177,8 +177,8 @@ inline constexpr MessageRow kGateMessages[] = {
     {"gate.identical_seeds_too", "{}: {}, as in the baseline", "{}：{}，与基线相同"},
     {"gate.other_card",
      "the noise card is of another recipe, not used (its seeds: {}, the baseline's: {}); make it "
-     "anew with gate --calibrate",
-     "噪声卡属于另一个配方，未使用（其种子：{}，基线的种子：{}）；请用 gate --calibrate 重新制作"},
+     "anew with gate calibrate",
+     "噪声卡属于另一个配方，未使用（其种子：{}，基线的种子：{}）；请用 gate calibrate 重新制作"},
     {"gate.card_setting", "the noise card was measured with {} {}, the baseline has {}: {}",
      "噪声卡测量时 {} 为 {}，基线为 {}：{}"},
 
@@ -255,10 +255,10 @@ inline constexpr MessageRow kGateMessages[] = {
     {"alert.th", "{}th", "第 {} "},
     {"alert.card",
      "ALERT: the noise card was measured with other settings than the baseline's: {} {}, not {}, "
-     "in {}; its spreads are used where their means agree; make it anew with gate --calibrate",
+     "in {}; its spreads are used where their means agree; make it anew with gate calibrate",
      "警报：噪声卡测量时的设置与基线不同：{} 为 {}，而不是 {}，涉及 "
      "{}；均值一致处仍使用其离散；请用 "
-     "gate --calibrate 重新制作"},
+     "gate calibrate 重新制作"},
     {"alert.and_more", "{}, and {} more (notes)", "{} 以及另外 {} 项（见备注）"},
 
     // the A/A control

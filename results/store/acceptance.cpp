@@ -52,14 +52,14 @@ fs::path folder_of(const Acceptance& accepted, const fs::path& pointer) {
 Result<void> check_acceptable(const RunRecords& run, const std::string& who,
                               const std::string& why) {
   if (why.empty())
-    return bad_input("--accept: say why (--why \"…\"): whoever asks later will want to know");
-  if (who.empty()) return bad_input("--accept: say who accepts it (--who NAME)");
+    return bad_input("accept: say why (--why \"…\"): whoever asks later will want to know");
+  if (who.empty()) return bad_input("accept: say who accepts it (--who NAME)");
   if (!run.damaged.empty())
-    return bad_input("--accept: only a whole run can be a baseline: " + run.damaged.front());
+    return bad_input("accept: only a whole run can be a baseline: " + run.damaged.front());
   for (const StoredRecord& stored : run.records)
     if (stored.record.status != "ok")
       return bad_input(
-          fmt::format("--accept: {}: {} failed ({}); only a whole run can be a baseline",
+          fmt::format("accept: {}: {} failed ({}); only a whole run can be a baseline",
                       run.path.string(), describe(stored.record), stored.record.error));
   return {};
 }

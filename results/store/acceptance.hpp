@@ -1,5 +1,5 @@
 // Accepted runs: who took which run as the new baseline, when and why. One pointer a suite
-// (accepted/<suite>.json), a copy in the run's folder (which keeps it from `data gc`), and a line
+// (accepted/<suite>.json), a copy in the run's folder (which keeps it from `runs gc`), and a line
 // in accepted/history.jsonl that is never changed. A pointer lists the nodes it means with digests
 // of their records, so the next run of the same suite may write the same folder.
 #pragma once

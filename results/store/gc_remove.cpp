@@ -31,7 +31,7 @@ class Removed {
       if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0)
         return errno == EWOULDBLOCK
                    ? run_error(
-                         fmt::format("another npubench data gc is at work in {}; it ends first",
+                         fmt::format("another npubench runs gc is at work in {}; it ends first",
                                      folder.string()))
                    : failed(path, "lock");
       struct stat opened {

@@ -198,7 +198,7 @@ tl::unexpected<Error> no_metric(const RunIndex& index, const std::string& metric
   names.erase(std::unique(names.begin(), names.end()), names.end());
   const std::string where = index.folder().string();
   if (names.empty()) return bad_input(fmt::format("no metrics in {}: it holds no runs", where));
-  return bad_input(fmt::format("no metric \"{}\" in {}{} (npubench list metrics)", metric, where,
+  return bad_input(fmt::format("no metric \"{}\" in {}{} (npubench runs metrics)", metric, where,
                                meant_names(metric, names)));
 }
 

@@ -1,5 +1,5 @@
 // What `npubench nightly` writes beside the runs of a night, and a log (*.log) of each step. Here,
-// because `data gc` removes a night's folder as a whole only where nothing else is in it.
+// because `runs gc` removes a night's folder as a whole only where nothing else is in it.
 #pragma once
 
 namespace nb {

@@ -22,12 +22,12 @@ TEST(AuditVerb, ExitCodeSaysWhetherThereIsAFail) {
 TEST(CompareStages, ARegressionOfAPublishedTableIsRedAndNamed) {
   const Bench bench;
   const std::string table = "published:ascend_910c_d32";
-  const auto red = bench({"compare", table, "--stages", "sft", "rl"});
+  const auto red = bench({"compare", "stages", table, "sft", "rl"});
   EXPECT_EQ(red.exit_code, 1);
   EXPECT_TRUE(red.out.starts_with("REGRESSED: worse in HumanEval; better in GSM8K")) << red.out;
-  const auto json = bench({"compare", table, "--stages", "SFT", "RL", "--json"});
+  const auto json = bench({"compare", "stages", table, "SFT", "RL", "--json"});
   EXPECT_EQ(Json::parse(json.out).at(0).at("worse"), Json{"HumanEval"});
-  const auto absent = bench({"compare", table, "--stages", "sft", "dpo"});
+  const auto absent = bench({"compare", "stages", table, "sft", "dpo"});
   EXPECT_EQ(absent.exit_code, 64);
   EXPECT_NE(absent.err.find("it has: BASE, RL, SFT"), std::string::npos) << absent.err;
 }

@@ -118,15 +118,15 @@ TEST_F(Capture, QueriesRotatedOnePositionTooFarAreRed) {
 
 // The first item, and of its ops the first that uses positions.
 TEST_F(Capture, TheFirstOpThatDivergesIsNamed) {
-  const auto named = bench_({"compare", path("right"), path("faulty"), "--tensors", "--json"});
+  const auto named = bench_({"compare", "tensors", path("right"), path("faulty"), "--json"});
   ASSERT_EQ(named.exit_code, 0) << named.err;
   const Json first = Json::parse(named.out).at(0).at("first_beyond");
   EXPECT_EQ(first.at("op"), "transformer.h.0.attn.q_rotary");
   EXPECT_TRUE(first.at("label").get<std::string>().starts_with("item own/colours/")) << first;
   EXPECT_LT(first.at("cosine").get<double>(), 0.99);
-  expect_sentence(bench_({"compare", path("right"), path("again"), "--tensors"}), 0,
+  expect_sentence(bench_({"compare", "tensors", path("right"), path("again")}), 0,
                   {"no op is beyond the tolerance: 70 outputs"});
-  expect_sentence(bench_({"compare", path("right"), path("train"), "--tensors"}), 64,
+  expect_sentence(bench_({"compare", "tensors", path("right"), path("train")}), 64,
                   {"no record in it has a tensors.safetensors"});
 }
 
@@ -136,7 +136,7 @@ TEST_F(Capture, AnEmulatedDeviceHasTheSameOps) {
       capture("emulated", {"--convert", model() + "/model_000120.pt", "--tokenizer", model()});
   ASSERT_EQ(converted.exit_code, 0) << converted.err;
   const auto with_model = [&](const std::string& run) {
-    return bench_({"compare", path(run), "--tensors", "--model", path("emulated"), "--device",
+    return bench_({"compare", "tensors", path(run), "--model", path("emulated"), "--device",
                    "cpu_ref", "--json"});
   };
   const auto right = with_model("right");

@@ -1,4 +1,4 @@
-// predict --claims as a user runs it: published figures beside dry steps.
+// predict claims as a user runs it: published figures beside dry steps.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -12,7 +12,7 @@ namespace {
 
 std::map<std::string, std::string> verdicts(const Bench& bench, const std::string& table,
                                             const std::string& device) {
-  const auto result = bench({"predict", "--device", device, "--claims", table, "--json"});
+  const auto result = bench({"predict", "claims", table, "--device", device, "--json"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   std::map<std::string, std::string> found;
   const auto json = parse_json(result.out, "stdout");
@@ -67,11 +67,10 @@ TEST(PredictClaims, WhatNoCardCanDoIsImpossible) {
   EXPECT_EQ(verdict(R"("minutes": "55 min", "tokens_per_parameter": "20")"), "low");
   EXPECT_EQ(verdict(R"("minutes": "600 min", "tokens_per_parameter": "20")"), "high");
   expect_sentence(
-      bench({"predict", "--device", "ascend_910b3", "--claims", table(R"("tok_s": "1,000")")}), 64,
+      bench({"predict", "claims", table(R"("tok_s": "1,000")"), "--device", "ascend_910b3"}), 64,
       {"no row with a depth and a rate, memory or time", "no depth"});
-  expect_sentence(
-      bench({"predict", "--device", "ascend_910b3", "--claims", "published:seed_memry"}), 64,
-      {"seed_memory"});
+  expect_sentence(bench({"predict", "claims", "published:seed_memry", "--device", "ascend_910b3"}),
+                  64, {"seed_memory"});
 }
 
 // A rate of 16 cards that counts short rows as full ones: 382 TFLOP/s on dies of 364. The table
@@ -86,9 +85,9 @@ TEST(PredictClaims, AModelOfMegatronsKindIsJudgedByItsClosedForm) {
     EXPECT_TRUE(write_file(table, R"({"schema": "npubench.table/1", "runs": [{"name": "sft",
         "device": "Huawei Ascend 910C", "facts": {"cards": "16", "total_batch_tokens": "2097152", )" +
                                       facts + "}}]}"));
-    return bench({"predict", "--device", "ascend_910c", "--model", model.string(), "--tp", "2",
-                  "--pp", "2", "--cards", cards, "--device-batch-size", "2", "--claims",
-                  table.string(), "--json"});
+    return bench({"predict", "claims", table.string(), "--device", "ascend_910c", "--model",
+                  model.string(), "--tp", "2", "--pp", "2", "--cards", cards, "--device-batch-size",
+                  "2", "--json"});
   };
   const auto verdict = [&](const std::string& facts) {
     const auto result = judged(facts, "16");

@@ -340,13 +340,13 @@ TEST(Faults, FlippedBitIsFoundByTheDigestsOfTheRanks) {
   ASSERT_EQ(clean.run(kSuite, keep).exit_code, 0);
   const std::string a = flip.bench.suite_folder("faults").string(),
                     b = clean.suite_folder("faults").string();
-  const SubprocessResult compared = clean({"compare", a, b, "--tensors"});
+  const SubprocessResult compared = clean({"compare", "tensors", a, b});
   EXPECT_EQ(compared.exit_code, 0) << compared.err;
   EXPECT_NE(compared.out.find("first different tensor: step 4, rank 6, lm_head.weight\n  weights "
                               "when the step begins"),
             std::string::npos)
       << compared.out;
-  const SubprocessResult same = clean({"compare", b, b, "--tensors"});
+  const SubprocessResult same = clean({"compare", "tensors", b, b});
   EXPECT_NE(same.out.find("no tensor differs"), std::string::npos) << same.out;
   const SubprocessResult gate = clean({"gate", b, a, "--no-history"});
   EXPECT_EQ(gate.exit_code, 1) << gate.out;
@@ -357,7 +357,7 @@ TEST(Faults, FlippedBitIsFoundByTheDigestsOfTheRanks) {
   ASSERT_EQ(killed.ran.exit_code, 4) << killed.ran.err;
   ASSERT_EQ(killed.bench.run(kSuite, keep).exit_code, 0);
   const std::string resumed = killed.bench.suite_folder("faults").string();
-  const SubprocessResult whole = clean({"compare", resumed, b, "--tensors"});
+  const SubprocessResult whole = clean({"compare", "tensors", resumed, b});
   EXPECT_NE(whole.out.find("no tensor differs"), std::string::npos) << whole.out << whole.err;
 }
 

@@ -78,7 +78,7 @@ TEST_F(GateFlow, ExitCodesAreThoseOfTheVerdicts) {
   expect_sentence(code({base, folder(*again_) + "x"}), 64, {"does not exist"});
   ASSERT_TRUE(write_file(policy, "{\"alphas\": 0.05}"));
   expect_sentence(code({base, base, "--policy", policy.string()}), 64, {"did you mean \"alpha\"?"});
-  expect_sentence(code({base}), 64, {"no run of the suite \"learns\" was accepted", "--accept"});
+  expect_sentence(code({base}), 64, {"no run of the suite \"learns\" was accepted", "gate accept"});
   expect_sentence(code({base, base, base}), 64, {"a baseline and a candidate; 3 are given"});
 }
 
@@ -86,8 +86,8 @@ TEST_F(GateFlow, ACandidateIsJudgedAgainstWhatWasAccepted) {
   const Bench nights;
   ASSERT_EQ(changed(nights, {}).exit_code, 0);
   const std::string run = folder(nights);
-  expect_sentence(nights({"gate", "--accept", run}), 64, {"--why"});
-  const auto accepted = nights({"gate", "--accept", run, "--why", "first", "--who", "tester"});
+  expect_sentence(nights({"gate", "accept", run}), 64, {"--why"});
+  const auto accepted = nights({"gate", "accept", run, "--why", "first", "--who", "tester"});
   EXPECT_EQ(accepted.exit_code, 0) << accepted.err;
   EXPECT_NE(accepted.out.find("by tester"), std::string::npos) << accepted.out;
   const auto same = nights({"gate", run});
@@ -98,7 +98,7 @@ TEST_F(GateFlow, ACandidateIsJudgedAgainstWhatWasAccepted) {
   EXPECT_EQ(red.exit_code, 1) << red.out << red.err;
   EXPECT_EQ(Json::parse(red.out).at("schema"), "npubench.gate/1");
   // Against a golden run too, which is whole: only the accepted one is as broken as tonight.
-  ASSERT_EQ(nights({"gate", "--accept", run, "--why", "wrongly", "--who", "tester"}).exit_code, 0);
+  ASSERT_EQ(nights({"gate", "accept", run, "--why", "wrongly", "--who", "tester"}).exit_code, 0);
   EXPECT_EQ(nights({"gate", run}).exit_code, 0);
   const auto golden = nights({"gate", run, "--golden", folder(*accepted_)});
   EXPECT_EQ(golden.exit_code, 1) << golden.out;
@@ -111,7 +111,7 @@ TEST_F(GateFlow, ACandidateIsJudgedAgainstWhatWasAccepted) {
 
 TEST_F(GateFlow, TheControlComparesBits) {
   const Bench home;
-  const auto sound = home({"gate", "--aa", folder(*accepted_), folder(*again_)});
+  const auto sound = home({"gate", "aa", folder(*accepted_), folder(*again_)});
   EXPECT_EQ(sound.exit_code, 0) << sound.out;
   EXPECT_NE(sound.out.find("bit-identical"), std::string::npos) << sound.out;
   const Bench planted;
@@ -121,12 +121,12 @@ TEST_F(GateFlow, TheControlComparesBits) {
       ASSERT_TRUE(append_file(entry.path(), " "));
       break;
     }
-  EXPECT_EQ(home({"gate", "--aa", folder(*accepted_), folder(planted)}).exit_code, 4);
+  EXPECT_EQ(home({"gate", "aa", folder(*accepted_), folder(planted)}).exit_code, 4);
   EXPECT_EQ(home({"gate", folder(*accepted_), folder(*again_), "--control", folder(planted),
                   "--results-dir", home.results().string()})
                 .exit_code,
             4);
-  EXPECT_EQ(home({"gate", "--aa", folder(*accepted_), folder(*retrained_)}).exit_code, 4)
+  EXPECT_EQ(home({"gate", "aa", folder(*accepted_), folder(*retrained_)}).exit_code, 4)
       << "other keys are no control";
 }
 
@@ -134,7 +134,7 @@ TEST_F(GateFlow, ACardBecomesMargins) {
   const Bench home;
   const fs::path card = home.results() / "card.json", policy = home.results() / "policy.json";
   const auto made =
-      home({"gate", "--calibrate", folder(*accepted_), folder(*again_), "--out", card.string()});
+      home({"gate", "calibrate", folder(*accepted_), folder(*again_), "--out", card.string()});
   EXPECT_EQ(made.exit_code, 0) << made.err;
   ASSERT_TRUE(write_file(policy, "{\"noise_card\": \"card.json\"}"));
   const Bench broken;

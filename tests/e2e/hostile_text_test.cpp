@@ -85,11 +85,11 @@ TEST_F(HostileText, ReachesNoTerminal) {
   }
   check({"audit", a}, 0);
   check({"audit", a, "--brief"}, 0);
-  check({"list", "runs", "--results-dir", home}, 0);
-  check({"list", "metrics", "--results-dir", home}, 0);
+  check({"runs", "list", "--results-dir", home}, 0);
+  check({"runs", "metrics", "--results-dir", home}, 0);
   check({"history", "own/accuracy", "--results-dir", home}, 0);
   check({"history", "own/accuracy", "--results-dir", home, "--csv"}, 0);
-  check({"data", "gc", home}, 0);
+  check({"runs", "gc", home}, 0);
 }
 
 TEST_F(HostileText, JsonKeepsTheValues) {
@@ -142,8 +142,8 @@ TEST_F(HostileText, NamesOfFilesThatAreNoUtf8AreShownEscaped) {
   check({"compare", named.string(), b_.string(), "--json"}, 0);
   check({"import", named.string(), "--out", stored("named")}, 0);
   check({"import", a_.string(), "--out", stored("out\xff")}, 0);
-  check({"list", "runs", "--results-dir", bench_.results().string(), "--json"}, 0);
-  check({"list", "runs", "--results-dir", bench_.results().string()}, 0);
+  check({"runs", "list", "--results-dir", bench_.results().string(), "--json"}, 0);
+  check({"runs", "list", "--results-dir", bench_.results().string()}, 0);
 }
 
 // A model, a task and a suite of 300 letters: "File name too long".

@@ -63,7 +63,7 @@ class Nightly : public ::testing::Test {
   }
   void accept(const std::string& name) const {
     const auto accepted =
-        bench_({"gate", "--accept", (nights() / name / "shortest").string(), "--results-dir",
+        bench_({"gate", "accept", (nights() / name / "shortest").string(), "--results-dir",
                 nights().string(), "--why", "looked at", "--who", "test"});
     ASSERT_EQ(accepted.exit_code, 0) << accepted.err;
   }
@@ -99,7 +99,7 @@ TEST_F(Nightly, FirstNightIsReportedAndSecondIsJudgedAgainstTheAcceptedOne) {
   const auto first = night("n1");
   ASSERT_EQ(first.exit_code, 0) << first.out << first.err;
   EXPECT_TRUE(says(first.out, "no baseline yet")) << first.out;
-  EXPECT_TRUE(says(first.out, "gate --accept " + (nights() / "n1/shortest").string()));
+  EXPECT_TRUE(says(first.out, "gate accept " + (nights() / "n1/shortest").string()));
   EXPECT_TRUE(fs::exists(nights() / "n1/report/report.html"));
   EXPECT_TRUE(remembered().empty());
 
@@ -243,7 +243,7 @@ TEST_F(Nightly, ASecondNightInTheFolderIsToldWhoIsThere) {
   EXPECT_FALSE(fs::exists(nights() / "n1/import_1.log"));
 }
 
-// As harness/ci shows it: gate --accept, then --keep. A plain copy below accepted/ stays too.
+// As harness/ci shows it: gate accept, then --keep. A plain copy below accepted/ stays too.
 TEST_F(Nightly, AcceptedNightsStayAndOldOnesGo) {
   ASSERT_EQ(night("n1").exit_code, 0);
   accept("n1");

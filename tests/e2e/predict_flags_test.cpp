@@ -71,8 +71,7 @@ TEST(PredictFlags, FitBatchSaysTheMargin) {
 
 // The help named it so, and "--device is required" answered.
 TEST(PredictFlags, ASweepOverDevicesNeedsNoOther) {
-  const auto table =
-      Bench()({"predict", "--sweep", "device=ascend_910b3,h100_sxm", "--depth", "4"});
+  const auto table = Bench()({"predict", "sweep", "device=ascend_910b3,h100_sxm", "--depth", "4"});
   EXPECT_EQ(table.exit_code, 0) << table.err;
   for (const char* device : {"ascend_910b3", "h100_sxm"})
     EXPECT_NE(table.out.find(device), std::string::npos) << table.out;
@@ -81,7 +80,8 @@ TEST(PredictFlags, ASweepOverDevicesNeedsNoOther) {
 TEST(PredictFlags, SweepsAreTablesAndCsv) {
   Bench bench;
   bench.environment = {{"COLUMNS", "80"}};
-  const Words sweep = small_step({"--sweep", "cards=1,2,4", "--device-batch", "1"});
+  Words sweep = small_step({"--device-batch", "1"});
+  sweep.insert(sweep.begin() + 1, {"sweep", "cards=1,2,4"});
   const auto table = bench(sweep);
   EXPECT_EQ(table.exit_code, 0) << table.err;
   std::istringstream lines(table.out);

@@ -1,5 +1,5 @@
-// What lies in a results folder, seen and cared for from the shell: list runs, list metrics,
-// history, data reindex, data gc.
+// What lies in a results folder, seen and cared for from the shell: runs list, runs metrics,
+// history, runs reindex, runs gc.
 #include "results/store/store.hpp"
 
 #include <gtest/gtest.h>
@@ -63,54 +63,54 @@ class Store : public ::testing::Test {
 };
 
 TEST_F(Store, ListRunsHasTheNewestFirstAndSaysWhatItLeavesOut) {
-  const auto all = call({"list", "runs"});
+  const auto all = call({"runs", "list"});
   EXPECT_EQ(all.exit_code, 0) << all.err;
   EXPECT_LT(all.out.find(night(9)), all.out.find(night(0))) << all.out;
   EXPECT_TRUE(says(all.out, "ascend_910b3, h100_sxm")) << all.out;
   EXPECT_FALSE(says(all.out, "--limit")) << all.out;
-  const auto two = call({"list", "runs", "--limit", "2"});
+  const auto two = call({"runs", "list", "--limit", "2"});
   EXPECT_FALSE(says(two.out, night(0))) << two.out;
   EXPECT_TRUE(says(two.out, "the newest 2 of 10 runs; --limit 0 lists all")) << two.out;
-  const Json json = parsed(call({"list", "runs", "--json"}));
+  const Json json = parsed(call({"runs", "list", "--json"}));
   EXPECT_EQ(json.at("schema"), "npubench.runs/1");
   ASSERT_EQ(json.at("runs").size(), 10U);
   EXPECT_EQ(json.at("runs").at(0).at("run"), night(9));
   EXPECT_EQ(json.at("runs").at(0).at("records"), 2);
-  EXPECT_EQ(parsed(call({"list", "runs", "--json", "--limit", "3"})).at("total"), 10);
+  EXPECT_EQ(parsed(call({"runs", "list", "--json", "--limit", "3"})).at("total"), 10);
 }
 
 TEST_F(Store, ALongListIsCutAtFiftyAndSaysSo) {
   for (int i = 0; i < 41; ++i) add("more/" + std::to_string(100 + i), "h100_sxm", 0);
-  const auto list = call({"list", "runs"});
+  const auto list = call({"runs", "list"});
   EXPECT_TRUE(says(list.out, "the newest 50 of 51 runs; --limit 0 lists all")) << list.out;
-  EXPECT_EQ(parsed(call({"list", "runs", "--json"})).at("runs").size(), 51U);
-  EXPECT_FALSE(says(call({"list", "runs", "--limit", "0"}).out, "--limit"));
+  EXPECT_EQ(parsed(call({"runs", "list", "--json"})).at("runs").size(), 51U);
+  EXPECT_FALSE(says(call({"runs", "list", "--limit", "0"}).out, "--limit"));
 }
 
 TEST_F(Store, ListRunsNamesWhatIsDamaged) {
   const fs::path record = bench_.results() / night(4) / "base.h100_sxm-aaaaaaaa" / "record.json";
   ASSERT_TRUE(write_file(record, "{\"half"));
-  const auto result = call({"list", "runs"});
+  const auto result = call({"runs", "list"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_TRUE(says(result.out, "1 damaged")) << result.out;
   EXPECT_TRUE(says(result.out, "! " + record.string())) << result.out;
-  for (const auto& of : {call({"history", "val_bpb"}), call({"list", "metrics"})}) {
+  for (const auto& of : {call({"history", "val_bpb"}), call({"runs", "metrics"})}) {
     EXPECT_EQ(of.exit_code, 0) << of.err;
-    EXPECT_TRUE(says(of.err, "1 record cannot be read (npubench list runs says why)")) << of.err;
+    EXPECT_TRUE(says(of.err, "1 record cannot be read (npubench runs list says why)")) << of.err;
   }
 }
 
 TEST_F(Store, ListMetricsOfAllOfOneAndOfAFolder) {
-  const Json all = parsed(call({"list", "metrics", "--json"}));
+  const Json all = parsed(call({"runs", "metrics", "--json"}));
   EXPECT_EQ(all.at("metrics").at(0).at("metric"), "val_bpb");
   EXPECT_EQ(all.at("metrics").at(0).at("runs"), 10);
   EXPECT_EQ(all.at("metrics").at(0).at("records"), 20);
-  const Json one = parsed(call({"list", "metrics", night(3), "--json"}));
+  const Json one = parsed(call({"runs", "metrics", night(3), "--json"}));
   EXPECT_EQ(one.at("run"), night(3));
   EXPECT_EQ(one.at("metrics").at(0).at("records"), 2);
-  const auto folder = bench_({"list", "metrics", (bench_.results() / night(3)).string()});
+  const auto folder = bench_({"runs", "metrics", (bench_.results() / night(3)).string()});
   EXPECT_TRUE(says(folder.out, "val_bpb")) << folder.err;
-  expect_sentence(call({"list", "metrics", "2026-11-13/smok"}), 64,
+  expect_sentence(call({"runs", "metrics", "2026-11-13/smok"}), 64,
                   {"no run \"2026-11-13/smok\"", "did you mean", night(3)});
 }
 
@@ -152,21 +152,21 @@ TEST_F(Store, BadInputIsOneSentence) {
   expect_sentence(call({"history", "val_bpb", "--seed", "x"}), 64, {"--seed"});
   expect_sentence(call({"history", "val_bpb", "--clock", "sim"}), 64, {"there are none"});
   expect_sentence(call({"history"}), 64, {"METRIC"});
-  expect_sentence(bench_({"list", "runs", "--results-dir", "/none/there"}), 64,
+  expect_sentence(bench_({"runs", "list", "--results-dir", "/none/there"}), 64,
                   {"/none/there: does not exist; give a folder of runs"});
   expect_sentence(bench_({"history", "val_bpb", "--results-dir", "/none/there"}), 64,
                   {"does not exist"});
-  expect_sentence(call({"list", "runs", "--limit", "-1"}), 64, {"--limit"});
-  expect_sentence(bench_({"data", "gc", "/none/there"}), 64, {"does not exist"});
+  expect_sentence(call({"runs", "list", "--limit", "-1"}), 64, {"--limit"});
+  expect_sentence(bench_({"runs", "gc", "/none/there"}), 64, {"does not exist"});
   expect_sentence(data("gc", {"--keep-last", "0"}), 64, {"--keep-last", "0 is less than 1"});
   expect_sentence(data("reindex", {"--yes"}), 64, {"--yes"});
 }
 
 TEST_F(Store, ReindexMakesADamagedIndexAnew) {
-  ASSERT_EQ(call({"list", "runs"}).exit_code, 0);
+  ASSERT_EQ(call({"runs", "list"}).exit_code, 0);
   const fs::path index = bench_.results() / kIndexFile;
   ASSERT_TRUE(write_file(index, "not an index"));
-  const auto listed = call({"list", "runs"});
+  const auto listed = call({"runs", "list"});
   EXPECT_TRUE(says(listed.err, "was damaged; it has been made anew")) << listed.err;
   const Json json = parsed(data("reindex", {"--json"}));
   EXPECT_EQ(json.at("runs"), 10);
@@ -202,7 +202,7 @@ TEST_F(Store, GcShowsFirstAndRemovesOnlyWhatItIsTold) {
   EXPECT_TRUE(says(removed.out, "5 folders removed")) << removed.out;
   EXPECT_FALSE(fs::exists(bench_.results() / "2026-11-12"));
   EXPECT_FALSE(fs::exists(bench_.results() / ".removed"));
-  EXPECT_EQ(parsed(call({"list", "runs", "--json"})).at("total"), 5);
+  EXPECT_EQ(parsed(call({"runs", "list", "--json"})).at("total"), 5);
   EXPECT_TRUE(says(data("gc", {"--keep-last", "3", "--yes"}).out, "0 folders removed"));
 }
 

@@ -1,4 +1,4 @@
-// predict --validate and --calibrate as a user runs them: rows of a folder, files that are written,
+// predict validate and calibrate as a user runs them: rows of a folder, files that are written,
 // and what is wrong with rows or constants in one sentence.
 #include <gtest/gtest.h>
 
@@ -34,13 +34,13 @@ TEST(PredictValidate, WritesEveryRowAsTextJsonAndCsv) {
   bench.environment = {{"COLUMNS", "80"}};
   const TempDir folder;
   const fs::path csv = folder / "rows.csv";
-  const auto text = bench({"predict", "--validate", "--rows", csv.string()});
+  const auto text = bench({"predict", "validate", "--rows", csv.string()});
   EXPECT_NE(text.out.find("\nsteps: training steps of dense decoders"), std::string::npos);
   EXPECT_NE(text.out.find("nanochat: V1, peak"), std::string::npos);
   // However narrow the terminal: names are whole.
   for (const char* id : {"llama2-70b@master", "v6-d12-910b-2", "h100-d20-theogbrand2"})
     EXPECT_NE(text.out.find(id), std::string::npos) << id;
-  const auto json = bench({"predict", "--validate", "--json"});
+  const auto json = bench({"predict", "validate", "--json"});
   const Json parsed = *parse_json(json.out, "stdout");
   // It exits 0 exactly where every figure holds.
   EXPECT_EQ(json.exit_code, parsed.at("holds").get<bool>() ? 0 : 4);
@@ -55,12 +55,11 @@ TEST(PredictValidate, ARowWithoutUnitOrSourceIsOneSentence) {
   const Bench bench;
   const TempDir folder;
   copy_rows(folder / "unit", "gemm.csv", "none: one kernel,us,", "none: one kernel,,");
-  expect_sentence(bench({"predict", "--validate", "--calibration", (folder / "unit").string()}), 64,
+  expect_sentence(bench({"predict", "validate", "--calibration", (folder / "unit").string()}), 64,
                   {"gemm.csv:2", "a row without unit"});
   copy_rows(folder / "source", "gemm.csv",
             "PTO-ISA/pto-isa kernels/manual/a2a3/gemm_performance README @ e612db81", "");
-  expect_sentence(bench({"predict", "--validate", "--calibration", (folder / "source").string()}),
-                  64,
+  expect_sentence(bench({"predict", "validate", "--calibration", (folder / "source").string()}), 64,
                   {"gemm.csv:2", "a row without source", "name the repository, file and commit"});
 }
 
@@ -68,7 +67,7 @@ TEST(PredictCalibrate, FewerRowsThanConstantsAreOneSentence) {
   const Bench bench;
   const TempDir folder;
   copy_rows(folder / "rows", "nanochat.csv", "h100-d20-royam,fit", "h100-d20-royam,report");
-  expect_sentence(bench({"predict", "--calibrate", "--family", "nanochat_gpu", "--calibration",
+  expect_sentence(bench({"predict", "calibrate", "--family", "nanochat_gpu", "--calibration",
                          (folder / "rows").string()}),
                   64, {"nanochat_gpu", "1 constants cannot be fitted on 0 rows"});
 }
@@ -79,15 +78,15 @@ TEST(PredictCalibrate, AConstantOutsideItsRangeIsOneSentence) {
   Json family = *read_json(kDeviceFolder / "families/megatron_npu.json");
   family["constants"]["matrix_efficiency"]["value"] = 0.97;
   ASSERT_TRUE(write_json(folder / "f.json", family));
-  expect_sentence(bench({"predict", "--calibrate", "--family", (folder / "f.json").string()}), 64,
+  expect_sentence(bench({"predict", "calibrate", "--family", (folder / "f.json").string()}), 64,
                   {"f.json", "/constants/matrix_efficiency/value", "0.97", "0.6 to 0.95"});
 }
 
 TEST(PredictCalibrate, WritesTheFamilyThatItPrints) {
   const Bench bench;
   const TempDir folder;
-  const auto result = bench({"predict", "--calibrate", "--family", "megatron_npu", "--json",
-                             "--out", (folder / "out").string()});
+  const auto result = bench({"predict", "calibrate", "--family", "megatron_npu", "--json", "--out",
+                             (folder / "out").string()});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const Json printed = parse_json(result.out, "stdout")->at(0);
   const Json written = *read_json(folder / "out/megatron_npu.json");
@@ -101,7 +100,7 @@ TEST(PredictCalibrate, AConstantAtItsBoundWritesNothing) {
   const TempDir folder;
   // An H100 of 1.9 M tokens a second would need more than its kernels can give.
   copy_rows(folder / "rows", "nanochat.csv", "tok/s,1083595,", "tok/s,1983595,");
-  const auto result = bench({"predict", "--calibrate", "--family", "nanochat_gpu", "--calibration",
+  const auto result = bench({"predict", "calibrate", "--family", "nanochat_gpu", "--calibration",
                              (folder / "rows").string(), "--out", (folder / "out").string()});
   EXPECT_EQ(result.exit_code, 4);
   EXPECT_NE(result.out.find("AT ITS BOUND"), std::string::npos) << result.out;

@@ -1,7 +1,9 @@
 // The command line itself: help, unknown words, JSON on stdout, nothing on disk from verbs that
 // only look.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "harness/base/fs.hpp"
@@ -11,9 +13,11 @@
 namespace nb::test {
 namespace {
 
-const std::vector<std::string> kVerbs{"plan",    "run",     "train", "eval",  "chat",   "compare",
-                                      "gate",    "nightly", "show",  "audit", "report", "history",
-                                      "predict", "smi",     "data",  "list",  "serve"};
+using Words = std::vector<std::string>;
+
+const Words kVerbs{"plan",    "run",     "train", "eval",  "chat",   "compare",
+                   "gate",    "nightly", "show",  "audit", "report", "history",
+                   "predict", "smi",     "data",  "list",  "serve"};
 
 Json json_of(const SubprocessResult& result) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -59,7 +63,7 @@ TEST(Verbs, AVerbsOwnCommandsAndTheirFlagsAreNamedToo) {
        "a command is missing; there are list, verify, get, reindex, gc (npubench data "
        "--help)"},
       {{"data", "verfy"},
-       "no command \"verfy\"; did you mean \"verify\"?; there are list, verify, get, reindex, gc "
+       "no command \"verfy\"; did you mean \"verify\"?; there are list, verify, get "
        "(npubench data --help)"},
       {{"data", "get", "--atempts", "3"}, "did you mean \"--attempts\"?"}};
   for (const auto& [arguments, message] : cases) {
@@ -76,8 +80,64 @@ TEST(Verbs, HelpIsFoundWherePeopleLook) {
   EXPECT_EQ(bench({"compare", "-h"}).out, help);
   EXPECT_EQ(bench({"help", "compare"}).out, help);
   EXPECT_EQ(bench({"help"}).out, bench({"--help"}).out);
-  EXPECT_EQ(bench({"help", "data", "gc"}).out, bench({"data", "gc", "--help"}).out);
+  EXPECT_EQ(bench({"help", "runs", "gc"}).out, bench({"runs", "gc", "--help"}).out);
   expect_sentence(bench({"help", "comparre"}), 64, {"did you mean \"compare\"?"});
+}
+
+// Flags that became commands: the same output, and on stderr the command's name.
+TEST(Verbs, OlderSpellingsWorkAndNameTheirCommands) {
+  const Bench bench;
+  const struct {
+    Words older, now;
+    const char* name;
+  } spellings[] = {{{"predict", "--device", "ascend_910b3", "--depth", "4", "--sweep", "cards=1,2"},
+                    {"predict", "sweep", "cards=1,2", "--device", "ascend_910b3", "--depth", "4"},
+                    "--sweep is now written: npubench predict sweep FIELD=a,b,c"},
+                   {{"compare", "published:ascend_910c_d32", "--stages", "sft", "rl"},
+                    {"compare", "stages", "published:ascend_910c_d32", "sft", "rl"},
+                    "--stages is now written: npubench compare stages RUN FIRST SECOND"},
+                   {{"gate", "--aa", "a", "b"},
+                    {"gate", "aa", "a", "b"},
+                    "--aa is now written: npubench gate aa"},
+                   {{"list", "runs"},
+                    {"runs", "list"},
+                    "npubench list runs is now written: npubench runs list"}};
+  for (const auto& [older, now, name] : spellings) {
+    const auto before = bench(older), after = bench(now);
+    EXPECT_EQ(before.exit_code, after.exit_code) << name;
+    EXPECT_EQ(before.out, after.out) << name;
+    EXPECT_NE(before.err.find(name), std::string::npos) << before.err;
+    EXPECT_EQ(after.err.find("now written"), std::string::npos) << after.err;
+  }
+  for (const auto& [verb, flag] :
+       {std::pair{"predict", "--sweep"}, std::pair{"compare", "--stages"},
+        std::pair{"gate", "--aa"}, std::pair{"list", "  runs "}})
+    EXPECT_EQ(bench({verb, "--help"}).out.find(flag), std::string::npos) << flag;
+  expect_sentence(bench({"predict", "sweeep", "cards=1,2"}), 64, {"did you mean \"sweep\"?"});
+}
+
+// A verb that has commands says in few lines what each is for, and each has its own help.
+TEST(Verbs, CommandsHaveTheirOwnHelp) {
+  Bench bench;
+  bench.environment = {{"COLUMNS", "80"}};
+  const std::pair<const char*, Words> verbs[] = {
+      {"predict", {"step", "sweep", "claims", "validate", "calibrate"}},
+      {"compare", {"runs", "stages", "effects", "tensors", "drift"}},
+      {"gate", {"check", "accept", "aa", "calibrate"}},
+      {"runs", {"list", "metrics", "history", "gc", "reindex"}}};
+  for (const auto& [verb, commands] : verbs) {
+    const std::string help = bench({verb, "--help"}).out;
+    EXPECT_LT(std::ranges::count(help, '\n'), 60) << verb;
+    for (const std::string& command : commands) {
+      EXPECT_NE(help.find("\n  " + command + " "), std::string::npos) << verb << " " << command;
+      const auto own = bench({verb, command, "--help"});
+      EXPECT_EQ(own.exit_code, 0) << own.err;
+      EXPECT_EQ(own.out.rfind("Example: npubench " + std::string(verb), 0), 0U) << own.out;
+      EXPECT_NE(own.out.find(fmt::format("Usage: npubench {} {}", verb, command)),
+                std::string::npos)
+          << own.out;
+    }
+  }
 }
 
 TEST(Verbs, APartOfANameIsUnderstood) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Kills `npubench gate` and `gate --accept` with SIGKILL at random moments and looks at what is left.
+"""Kills `npubench gate` and `gate accept` with SIGKILL at random moments and looks at what is left.
 
     tests/gate/kill_gate.py NPUBENCH RUN [kills]
 
@@ -40,7 +40,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         run = Path(folder) / source.name
         shutil.copytree(source, run)
-        accept = [program, "gate", "--accept", str(run), "--who", "test", "--why"]
+        accept = [program, "gate", "accept", str(run), "--who", "test", "--why"]
         judge = [program, "gate", str(run)]
         started = time.monotonic()
         subprocess.run(accept + ["first"], check=True, capture_output=True)

@@ -87,7 +87,7 @@ TEST(Readme, WhatTheExamplesForSchedulersCallExists) {
     return count;
   };
   EXPECT_EQ(count_of("npubench nightly "), 4) << commands;
-  EXPECT_EQ(count_of("npubench gate --accept "), 2) << commands;
+  EXPECT_EQ(count_of("npubench gate accept "), 2) << commands;
 }
 
 TEST(Readme, WhatExistsIsNoProblem) {

@@ -3,8 +3,8 @@
 
     tests/store/gate_kills.py NPUBENCH [kills]
 
-In each round one process of four is killed, in turn: gate --accept, a gate that judges a night and writes JUnit and
-Markdown, gate --calibrate, gate --aa; another acceptance and another gate run beside it. After every round: the pointer
+In each round one process of four is killed, in turn: gate accept, a gate that judges a night and writes JUnit and
+Markdown, gate calibrate, gate aa; another acceptance and another gate run beside it. After every round: the pointer
 of the suite and the copies in the runs are whole and say what was there before or what one of this round's acceptances
 says; every line that history.jsonl and gates.jsonl had is still there in its place, every finished acceptance has its
 line and every gated run one, and no line is half; a report file is whole or not there; no record has changed.
@@ -43,10 +43,10 @@ class Gates:
         files = {"gate": ["xml", "md"], "calibrate": ["json"]}.get(what, [])
         files = [self.out / f"{self.number}.{kind}" for kind in files]
         words = {
-            "accept": ["--accept", first, "--who", "test", "--why", name],
+            "accept": ["accept", first, "--who", "test", "--why", name],
             "gate": [first, "--junit", *files[:1], "--markdown", *files[1:]],
-            "calibrate": ["--calibrate", *self.twins, "--out", *files],
-            "aa": ["--aa", first, second],
+            "calibrate": ["calibrate", *self.twins, "--out", *files],
+            "aa": ["aa", first, second],
         }[what]
         if what != "calibrate":
             words += ["--results-dir", self.home]

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Kills runs, data reindex, history and data gc with SIGKILL at random moments and looks at what is left.
+"""Kills runs, runs reindex, history and runs gc with SIGKILL at random moments and looks at what is left.
 
     tests/store/kills.py NPUBENCH [kills]
 
 Two writers share one night's folder, a reader reads, and one process of the four is killed. After every kill: each
-record is whole, none is gone but of nights that data gc had said would go, and those are gone whole; what list runs says
-from the index is what the records say, and what it says after data reindex. First eight writers of one night are killed at once, six times. At
-the end the night that was worked on is finished by one more run, and the last data gc leaves nothing behind.
+record is whole, none is gone but of nights that runs gc had said would go, and those are gone whole; what runs list says
+from the index is what the records say, and what it says after runs reindex. First eight writers of one night are killed at once, six times. At
+the end the night that was worked on is finished by one more run, and the last runs gc leaves nothing behind.
 """
 import json
 import random
@@ -33,9 +33,9 @@ class Bench:
     def commands(self, night):
         return {
             "run": ["run", str(SUITE), "--results-dir", str(self.nights / night), "--quiet", "--threads", "1"],
-            "reindex": ["data", "reindex", str(self.nights)],
+            "reindex": ["runs", "reindex", str(self.nights)],
             "history": ["history", "val_bpb", "--results-dir", str(self.nights)],
-            "gc": ["data", "gc", str(self.nights), "--keep-last", str(KEEP), "--yes"],
+            "gc": ["runs", "gc", str(self.nights), "--keep-last", str(KEEP), "--yes"],
         }
 
     def start(self, words):
@@ -48,11 +48,11 @@ class Bench:
         return json.loads(done.stdout)
 
     def going(self):
-        plan = self.json("data", "gc", str(self.nights), "--keep-last", str(KEEP))
+        plan = self.json("runs", "gc", str(self.nights), "--keep-last", str(KEEP))
         return {run for target in plan["goes"] for run in target["runs"]}
 
     def listed(self):
-        said = self.json("list", "runs", "--results-dir", str(self.nights))
+        said = self.json("runs", "list", "--results-dir", str(self.nights))
         return {run["run"]: (run["records"], run["status"], run["when"]) for run in said["runs"]}
 
 
@@ -98,7 +98,7 @@ def check(bench, before, may_go):
     want = {run: len(nodes) for run, nodes in now.items()}
     have = {run: said[0] for run, said in from_index.items() if said[0]}
     assert want == have, f"records {dict(want.items() - have.items())}, by the index {dict(have.items() - want.items())}"
-    bench.json("data", "reindex", str(bench.nights))
+    bench.json("runs", "reindex", str(bench.nights))
     assert bench.listed() == from_index, "the index made anew says otherwise"
     return now
 
@@ -122,7 +122,7 @@ def main():
         for made in range(30):
             template.night(bench.nights, made)
         oldest = sorted(runs_in(bench.nights))
-        subprocess.run([program, "gate", "--accept", str(bench.nights / oldest[0]), "--results-dir", str(bench.nights),
+        subprocess.run([program, "gate", "accept", str(bench.nights / oldest[0]), "--results-dir", str(bench.nights),
                         "--who", "test", "--why", "kept"], check=True, capture_output=True)
         (bench.nights / oldest[1] / "golden.json").write_text("{}")
 
@@ -171,7 +171,7 @@ def main():
                 night, nights_done = night + 1, nights_done + 1
             if night >= 28:
                 night = 0
-                shutil.rmtree(bench.nights / "2026-02-01", ignore_errors=True)  # data gc may have been first
+                shutil.rmtree(bench.nights / "2026-02-01", ignore_errors=True)  # runs gc may have been first
                 before = runs_in(bench.nights)
 
         last = bench.commands(tonight)

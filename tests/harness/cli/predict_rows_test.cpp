@@ -1,4 +1,4 @@
-// The command line gives what --validate gives: every calibration row through the verb, once by
+// The command line gives what `predict validate` gives: every calibration row through the verb, once by
 // flags and, of Megatron's jobs, once by a model's file.
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ namespace {
 Json predicted(std::vector<std::string> flags) {
   ::CLI::App app;
   CLI::App options(app);
-  const Action action = add_predict(options);
+  const Action action = add_predict_step(options);
   flags.emplace_back("--json");
   std::ranges::reverse(flags);  // as CLI11 wants them
   app.parse(flags);

@@ -98,7 +98,7 @@ TEST(PredictSweep, RefusesWhatCannotBeSwept) {
   EXPECT_NE(refusal({"card=1,2"}).find("did you mean \"cards\"?"), std::string::npos);
   EXPECT_NE(refusal({"cards=1", "cards=2"}).find("swept twice"), std::string::npos);
   // No point can be answered.
-  EXPECT_NE(refusal({"cards=3"}).find("--sweep: cards=3: "), std::string::npos)
+  EXPECT_NE(refusal({"cards=3"}).find("sweep: cards=3: "), std::string::npos)
       << refusal({"cards=3"});
   EXPECT_NE(refusal({"device=tinny"}).find("did you mean \"tiny\"?"), std::string::npos);
   std::string thousand = "steps=1";

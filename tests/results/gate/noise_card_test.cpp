@@ -150,7 +150,7 @@ TEST(NoiseCard, TheGateNamesWhatTheCardWasMeasuredWithInstead) {
             (std::vector<std::string>{
                 "ALERT: the noise card was measured with other settings than the baseline's: "
                 "/settings/base/rate 0.1, not 0.2, in train base on ascend_910b3; its spreads are "
-                "used where their means agree; make it anew with gate --calibrate"}));
+                "used where their means agree; make it anew with gate calibrate"}));
   EXPECT_EQ(std::ranges::count(texts_of(other.notes),
                                "the noise card was measured with /settings/base/rate 0.1, the "
                                "baseline has 0.2: train base on ascend_910b3"),
@@ -169,7 +169,7 @@ TEST(NoiseCard, IsMadeOfOneRecipe) {
   const auto card = calibrate(runs);
   ASSERT_FALSE(card);
   EXPECT_EQ(card.error().message,
-            "--calibrate: train base on ascend_910b3, seed 6 of " + runs[1].path.string() +
+            "calibrate: train base on ascend_910b3, seed 6 of " + runs[1].path.string() +
                 ": /settings/base/rate is 0.2, and 0.1 in " + runs[0].path.string() +
                 "; a card is made of runs with the same settings");
 }

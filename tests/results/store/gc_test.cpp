@@ -239,7 +239,7 @@ TEST(Gc, AnInterruptedRemovalIsFinished) {
   EXPECT_FALSE(fs::exists(nights.path(".removed")));
 }
 
-// Accepted after it was renamed: gate --accept had opened the folder before.
+// Accepted after it was renamed: gate accept had opened the folder before.
 TEST(Gc, AnAcceptedRunOfAnInterruptedRemovalGoesBack) {
   const StoredNights nights;
   add_nights(nights, 2);
@@ -262,7 +262,7 @@ TEST(Gc, OneProcessRemovesAtATime) {
   const auto done = remove_planned(plan_of(nights, 1));
   ::close(descriptor);
   ASSERT_FALSE(done);
-  EXPECT_EQ(done.error().message.rfind("another npubench data gc is at work in ", 0), 0U);
+  EXPECT_EQ(done.error().message.rfind("another npubench runs gc is at work in ", 0), 0U);
   EXPECT_TRUE(fs::exists(nights.path(day(0))));
 }
 

@@ -215,7 +215,7 @@ TEST(History, UnknownNamesAreErrorsWithThoseThatThereAre) {
             "no metrics in " + nights.folder().string() + ": it holds no runs");
   nights.add("smoke", time_on(0), 1);
   EXPECT_EQ(error_of("val_pbp", {}), "no metric \"val_pbp\" in " + nights.folder().string() +
-                                         "; did you mean \"val_bpb\"? (npubench list metrics)");
+                                         "; did you mean \"val_bpb\"? (npubench runs metrics)");
   HistoryFilter filter;
   filter.device = "h100";
   EXPECT_EQ(error_of("val_bpb", filter),
