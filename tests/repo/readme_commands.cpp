@@ -95,6 +95,18 @@ bool names(std::string_view text, std::string_view word) {
   return false;
 }
 
+// Of a verb whose help lists commands: the one that is called, or the one that the verb alone is.
+std::string command_of(std::string_view help, const std::vector<std::string>& words) {
+  constexpr std::string_view kAlone = "Without a command: ";
+  const std::size_t at = help.find(kAlone);
+  if (at == help.npos) return {};
+  if (words.size() > 2 && flag_of(words[2]).empty() &&
+      help.find("\n  " + words[2] + " ") != help.npos)
+    return words[2];
+  const std::size_t begin = at + kAlone.size();
+  return std::string(help.substr(begin, help.find('.', begin) - begin));
+}
+
 std::vector<std::string> npubench_problems(const std::vector<std::string>& words,
                                            const Project& project) {
   std::vector<std::string> problems;
@@ -103,6 +115,8 @@ std::vector<std::string> npubench_problems(const std::vector<std::string>& words
   if (flag_of(words[1]).empty()) {
     if (!names(help, words[1])) return {"npubench has no verb \"" + words[1] + "\""};
     help = project.help_of(words[1]);
+    if (const std::string command = command_of(help, words); !command.empty())
+      help = project.help_of(words[1] + " " + command);
   }
   for (std::size_t i = 1; i < words.size(); ++i) {
     const std::string flag = flag_of(words[i]);

@@ -20,7 +20,7 @@ std::vector<CodeSpan> code_spans(std::string_view markdown);
 struct Project {
   std::function<bool(const std::string& path)> exists;          // from the root
   std::function<std::string(const std::string& path)> text_of;  // of an existing file
-  std::function<std::string(const std::string& verb)> help_of;  // "": all verbs
+  std::function<std::string(const std::string& verb)> help_of;  // "": all verbs; "gate accept"
 };
 
 // One sentence for each promise that does not hold; `path`: of the README, from the root.

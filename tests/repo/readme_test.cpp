@@ -4,6 +4,7 @@
 
 #include <array>
 #include <map>
+#include <sstream>
 
 #include "harness/base/fs.hpp"
 #include "harness/base/subprocess.hpp"
@@ -22,7 +23,8 @@ Project this_project() {
                 const auto [help, is_new] = known.try_emplace(verb);
                 if (is_new) {
                   std::vector<std::string> argv = {NB_BINARY_DIR "/npubench"};
-                  if (!verb.empty()) argv.push_back(verb);
+                  std::istringstream words(verb);
+                  for (std::string word; words >> word;) argv.push_back(word);
                   argv.emplace_back("--help");
                   help->second = run_subprocess(argv).value().out;
                 }
@@ -42,7 +44,12 @@ Project small_project() {
               },
           .help_of =
               [](const std::string& verb) {
-                return verb.empty() ? "Verbs:\n  run  run a suite\n --version" : "  --threads INT";
+                return verb.empty()     ? "Verbs:\n  run  run a suite\n  gate  judge\n --version"
+                       : verb == "run"  ? "  --threads INT"
+                       : verb == "gate" ? "Commands:\n  check  judge\n  accept  take\n\n"
+                                          "Without a command: check."
+                       : verb == "gate check" ? "  --strict"
+                                              : "  --why REASON";
               }};
 }
 
@@ -93,7 +100,7 @@ TEST(Readme, WhatTheExamplesForSchedulersCallExists) {
 TEST(Readme, WhatExistsIsNoProblem) {
   const auto problems = readme_problems("evals/README.md", R"(
 The file `core.cpp` (`evals/core.cpp`), task `mw/facts`, output `record.json`, `tok/s`, `results/runs/x`, `results/nights`.
-`npubench run F --threads 2`, `npubench VERB --help`, `bash tests/check.sh --asan`
+`npubench run F --threads 2`, `npubench gate accept R --why W`, `npubench gate R --strict`, `npubench VERB --help`, `bash tests/check.sh --asan`
 ```sh
 $ NPUBENCH_SIMD=avx2 build/release/npubench run suites/smoke.json \
     --threads 1 | tail -1   # --other
@@ -111,6 +118,8 @@ TEST(Readme, WhatDoesNotExistIsNamed) {
       {"`gone.cpp`", "there is no gone.cpp"},
       {"`data/gone.json`", "there is no data/gone.json"},
       {"`npubench train x`", "npubench has no verb \"train\""},
+      {"`npubench gate accept x --strict`", "npubench gate knows no --strict"},
+      {"`npubench gate x --why y`", "npubench gate knows no --why"},
       {"`npubench run x --thread 2`", "npubench run knows no --thread"},
       {"`npubench --verbose`", "npubench --verbose knows no --verbose"},
       {"```\nbuild/release/npubench run suites/gone.json\n```", "there is no suites/gone.json"},

@@ -1,5 +1,5 @@
-// The command line gives what `predict validate` gives: every calibration row through the verb, once by
-// flags and, of Megatron's jobs, once by a model's file.
+// The command line gives what `predict validate` gives: every calibration row through the verb,
+// once by flags and, of Megatron's jobs, once by a model's file.
 #include <gtest/gtest.h>
 
 #include <CLI/CLI.hpp>
