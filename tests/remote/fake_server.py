@@ -32,6 +32,7 @@ PERSONAS = {
     "llamacpp_silent": "echo is ignored: one entry in OpenAI's first form, whatever the prompt; no ids, no /tokenize",
     "mindie": "no ids as prompts, nothing of prompts",
     "few_letters": "the same, never says A to D; to every other length of a chat's prompt a single letter is among the likely tokens",
+    "says_a": "as vllm, but an answer is held to nothing and begins with A",
     "bos_twice": "puts a second <|bos|> in front of ids",
     "other_tokenizer": "every id is one more than ours",
     "processed_logprobs": "log-probabilities after the temperature",
@@ -279,7 +280,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         allowed = allowed or [int(i) for i in body.get("logit_bias", {})] or range(VOCABULARY)
         last = prompt[-1]
         reason = "length"
-        for _ in range(body["max_tokens"]):
+        for i in range(body["max_tokens"]):
+            if persona == "says_a":
+                allowed = range(VOCABULARY) if i else [ord("A")]
             last = max(allowed, key=lambda v: (table[last][v], -v))
             new.append(last)
             if last in body.get("stop_token_ids", []) or last == STOP:

@@ -532,6 +532,25 @@ TEST_F(Personas, LettersAndTextsAreScoredWithoutPromptLogProbs) {
             "none: the server tells no ids");
 }
 
+// It held no answer to letters, said A to everything, and was taken to hold them.
+TEST_F(Personas, AServerThatHappensToSayAIsNotHeldToLetters) {
+  NB_NEEDS_DATA();
+  const FakeServer server("says_a");
+  std::vector<std::string> words = {"--task",   "chat_arc_easy",  "--max-per-task",
+                                    "30",       "--data-dir",     data_dir().string(),
+                                    "--method", "prompt_logprobs"};
+  ASSERT_EQ(ask(server, words, "scored").exit_code, 0);
+  words.back() = "letters";
+  const auto result = ask(server, words, "letters");
+  ASSERT_EQ(result.exit_code, 0) << result.out << result.err;
+  EXPECT_EQ(record_of("letters").record.environment->at("server").at("letters"), "top_logprobs");
+  const auto items = read_items(record_of("letters").folder / items_file("chat_arc_easy"));
+  const auto scored = read_items(record_of("scored").folder / items_file("chat_arc_easy"));
+  ASSERT_TRUE(items.has_value() && scored.has_value());
+  for (std::size_t i = 0; i < items->size(); ++i)
+    EXPECT_EQ((*items)[i].prediction, (*scored)[i].prediction) << i;
+}
+
 // They ended as if the model's numbers were not finite.
 TEST_F(Personas, ItemsWhoseLettersAreNotToldSaySo) {
   NB_NEEDS_DATA();
