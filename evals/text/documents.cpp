@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "harness/base/byte_order_mark.hpp"
 #include "harness/base/fs.hpp"
 #include "harness/base/hash.hpp"
 #include "model/data/corpus.hpp"

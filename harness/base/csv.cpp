@@ -11,6 +11,7 @@
 #include <set>
 #include <utility>
 
+#include "harness/base/byte_order_mark.hpp"
 #include "harness/base/check.hpp"
 #include "harness/base/fields.hpp"
 #include "harness/base/fs.hpp"
@@ -128,8 +129,7 @@ Result<std::size_t> CsvTable::column(std::string_view name) const {
 
 Result<CsvTable> parse_csv(std::string_view text, const std::string& where, CsvHeader header,
                            StrayQuotes stray_quotes, CsvFormulas formulas) {
-  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  text = without_byte_order_mark(text);
   NB_TRY(std::vector<NumberedRow> rows, numbered_rows(text, where, stray_quotes));
   if (formulas == CsvFormulas::kUnquoted)
     for (NumberedRow& row : rows)

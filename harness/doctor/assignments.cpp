@@ -5,18 +5,14 @@
 #include <cctype>
 #include <optional>
 
+#include "harness/base/ascii.hpp"
+
 namespace nb::doctor {
 namespace {
 
 bool is_name_start(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 bool is_name_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
-  return text;
-}
 
 // Takes `word` and the blanks behind it off the front.
 bool take(std::string_view& text, std::string_view word) {

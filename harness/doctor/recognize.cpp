@@ -4,6 +4,7 @@
 #include <cctype>
 #include <nlohmann/json.hpp>
 
+#include "harness/base/byte_order_mark.hpp"
 #include "harness/base/json_io.hpp"
 #include "harness/doctor/pattern.hpp"
 #include "harness/doctor/pci.hpp"
@@ -362,7 +363,7 @@ std::string fenced_logs(std::string_view text) {
 }
 
 std::vector<Section> recognize(std::string_view text) {
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  text = without_byte_order_mark(text);
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == text.npos) return {};
   if (text[first] == '{' || text[first] == '[')

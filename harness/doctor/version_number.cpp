@@ -54,14 +54,6 @@ int compare_numbers(std::string_view a, std::string_view b) {
   return a == b ? 0 : a < b ? -1 : 1;
 }
 
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front())) != 0)
-    text.remove_prefix(1);
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())) != 0)
-    text.remove_suffix(1);
-  return text;
-}
-
 bool bound_holds(std::string_view version, std::string_view bound) {
   std::size_t sign = 0;
   while (sign < bound.size() && (bound[sign] == '<' || bound[sign] == '>' || bound[sign] == '='))

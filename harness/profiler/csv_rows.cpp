@@ -3,6 +3,8 @@
 #include <csv.h>
 #include <fmt/core.h>
 
+#include "harness/base/ascii.hpp"
+#include "harness/base/byte_order_mark.hpp"
 #include "harness/base/check.hpp"
 #include "harness/profiler/time_text.hpp"
 
@@ -92,7 +94,7 @@ Result<CsvRead> read_csv_rows(std::istream& bytes, const std::string& where,
   std::string text;
   while (missing.empty() && std::getline(bytes, text)) {
     ++line;
-    if (line == 1 && text.starts_with("\xef\xbb\xbf")) text.erase(0, 3);
+    if (line == 1 && text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
     if (text.size() > kLongestLine)
       return bad_input(
           fmt::format("{}:{}: a line of more than 64 MiB; this is no table", where, line));

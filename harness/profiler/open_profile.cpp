@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <tuple>
 
+#include "harness/base/ascii.hpp"
+#include "harness/base/byte_order_mark.hpp"
 #include "harness/profiler/add_time.hpp"
 #include "harness/profiler/byte_stream.hpp"
 #include "harness/profiler/read_ascend.hpp"
@@ -49,7 +51,7 @@ Result<std::string> beginning(const fs::path& path) {
   text.resize(static_cast<std::size_t>(bytes->gcount()));
   if (bytes->is_broken())
     return bad_input(fmt::format("{}: not a complete gzip file; copy it again", path.string()));
-  if (text.starts_with("\xef\xbb\xbf")) text.erase(0, 3);
+  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
   return text;
 }
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "harness/base/ascii.hpp"
 #include "harness/base/json_io.hpp"
 #include "harness/profiler/read_ascend.hpp"
 #include "harness/profiler/time_text.hpp"

@@ -3,14 +3,9 @@
 #include <charconv>
 #include <cmath>
 
-namespace nb::profiler {
+#include "harness/base/ascii.hpp"
 
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t\r\n";
-  const std::size_t first = text.find_first_not_of(kBlanks);
-  if (first == text.npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
-}
+namespace nb::profiler {
 
 std::optional<double> number_of(std::string_view text) {
   text = trimmed(text);

@@ -14,6 +14,5 @@ enum class TimeUnit { kMicroseconds = 3, kMilliseconds = 6 };
 std::optional<std::int64_t> ns_of(std::string_view text, TimeUnit unit = TimeUnit::kMicroseconds);
 // nullopt: empty, N/A, no number, not finite.
 std::optional<double> number_of(std::string_view text);
-std::string_view trimmed(std::string_view text);
 
 }  // namespace nb::profiler

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "harness/base/ascii.hpp"
 #include "harness/profiler/time_text.hpp"
 #include "model/device/traced_kernel.hpp"
 

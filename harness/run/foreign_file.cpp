@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "harness/base/ascii.hpp"
+#include "harness/base/byte_order_mark.hpp"
 #include "model/decoder/llama2c_file.hpp"
 #include "model/train/hugging_face.hpp"
 
@@ -112,7 +113,7 @@ bool is_plain_text(std::string_view head) {
 }
 
 std::string text_kind(std::string_view head) {
-  if (head.starts_with("\xEF\xBB\xBF")) head.remove_prefix(3);
+  head = without_byte_order_mark(head);
   const std::size_t first = head.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) return "a file of blanks";
   const std::string begin = lowered(head.substr(first, 64));

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "harness/base/byte_order_mark.hpp"
 #include "harness/base/cpython_random.hpp"
 #include "harness/base/fs.hpp"
 #include "harness/base/hash.hpp"
@@ -15,15 +16,13 @@
 namespace nb {
 namespace {
 
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-
 bool is_blank(std::string_view text) {
   return text.find_first_not_of(" \t\r\n\v\f") == std::string_view::npos;
 }
 
 // Without byte order mark, CRLF as LF.
 std::string normalised(std::string_view text) {
-  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  text = without_byte_order_mark(text);
   std::string out;
   out.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i)
@@ -99,7 +98,7 @@ Result<void> check_utf8_text(std::string_view text, const std::string& where) {
 
 Result<Documents> parse_jsonl_documents(std::string_view text, const std::string& where) {
   NB_TRY_VOID(check_utf8_text(text, where));
-  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  text = without_byte_order_mark(text);
   Documents documents;
   for (std::size_t number = 1; !text.empty(); ++number) {
     const std::string_view line = text.substr(0, text.find('\n'));

@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 
+#include "harness/base/byte_order_mark.hpp"
 #include "harness/base/fs.hpp"
 #include "model/tokenizer/tokenizer.hpp"
 #include "model/tokenizer/vocabulary_files.hpp"
@@ -44,7 +45,7 @@ bool is_our_json(std::string_view text) {
 Result<Vocabulary> load_file(const fs::path& path) {
   NB_TRY(std::string text, read_file(path));
   if (is_llama2c_tokenizer(text)) return parse_llama2c_tokenizer(text, path.string());
-  if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
+  if (text.starts_with(kByteOrderMark)) text.erase(0, kByteOrderMark.size());
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string::npos)
     return bad_input(path.string() + ": empty; expected a tokenizer file (is it truncated?)");

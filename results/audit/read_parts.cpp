@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "harness/base/ascii.hpp"
+#include "harness/base/byte_order_mark.hpp"
 #include "results/audit/known_tasks.hpp"
 #include "results/audit/printed_tables.hpp"
 #include "results/foreign/metric_kinds.hpp"
@@ -51,8 +52,7 @@ bool has_composite(const ReportedRun& run) {
 }  // namespace
 
 std::vector<Line> lines_of(std::string_view text) {
-  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  text = without_byte_order_mark(text);
   std::vector<Line> lines;
   for (std::size_t number = 1; !text.empty(); ++number) {
     const std::size_t end = std::min(text.find('\n'), text.size());

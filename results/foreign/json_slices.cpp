@@ -8,6 +8,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "harness/base/byte_order_mark.hpp"
 #include "results/foreign/lines.hpp"
 #include "results/foreign/text_stream.hpp"
 
@@ -203,7 +204,7 @@ std::string_view MappedText::text() const {
     text = {reinterpret_cast<const char*>(file_->bytes().data()), file_->bytes().size()};
   else
     text = *unpacked_;
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  text = without_byte_order_mark(text);
   return text;
 }
 

@@ -10,6 +10,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "harness/base/byte_order_mark.hpp"
 #include "results/foreign/text_stream.hpp"
 
 namespace nb {
@@ -143,7 +144,7 @@ Result<void> for_each_json_line(
   std::size_t number = 0;
   const auto take = [&](std::string_view line, bool is_ended) -> Result<void> {
     ++number;
-    if (number == 1 && line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);
+    if (number == 1) line = without_byte_order_mark(line);
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (line.find_first_not_of(" \t") == std::string_view::npos) return {};
     if (wants && !wants(line)) return {};

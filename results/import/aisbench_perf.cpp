@@ -10,6 +10,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "harness/base/byte_order_mark.hpp"
 #include "harness/base/csv.hpp"
 #include "results/foreign/lines.hpp"
 #include "results/import/readers.hpp"
@@ -147,9 +148,7 @@ Result<void> read_aisbench_perf(const fs::path& path, ForeignBuilder& builder) {
 }
 
 bool is_aisbench_perf_requests(const FileHead& head) {
-  std::string_view text = head.bytes;
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
-  return text.starts_with("Performance Parameters,Stage,");
+  return without_byte_order_mark(head.bytes).starts_with("Performance Parameters,Stage,");
 }
 
 Result<void> read_aisbench_perf_requests(const fs::path& path, ForeignBuilder& builder) {

@@ -8,6 +8,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "harness/base/ascii.hpp"
 #include "results/foreign/lines.hpp"
 #include "results/import/late_tables.hpp"
 #include "results/import/readers.hpp"
@@ -150,13 +151,6 @@ void add_summary(const Values& values, const std::string& where, ForeignRun& run
       run.notes.push_back(message("import.requests_failed", where, fmt::format("{}", at->second)));
 }
 
-std::string trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r'))
-    text.remove_suffix(1);
-  return std::string(text);
-}
-
 // "| Key | Value |", "│ Key │ Value │" → the two cells; nothing for other lines.
 std::optional<std::pair<std::string, std::string>> two_cells(std::string_view line) {
   constexpr std::string_view kBars[] = {"│", "|"};
@@ -166,8 +160,9 @@ std::optional<std::pair<std::string, std::string>> two_cells(std::string_view li
     const std::size_t second = line.find(bar, first + bar.size());
     if (second == line.npos) continue;
     const std::size_t third = std::min(line.find(bar, second + bar.size()), line.size());
-    return std::pair{trimmed(line.substr(first + bar.size(), second - first - bar.size())),
-                     trimmed(line.substr(second + bar.size(), third - second - bar.size()))};
+    return std::pair{
+        std::string(trimmed(line.substr(first + bar.size(), second - first - bar.size()))),
+        std::string(trimmed(line.substr(second + bar.size(), third - second - bar.size())))};
   }
   return std::nullopt;
 }
@@ -188,7 +183,8 @@ Values printed_values(std::string_view text) {
     std::string_view rest = cell;
     for (const char* part : {"Total Requests", "Success Requests", "Failed Requests"}) {
       const std::size_t slash = std::min(rest.find('/'), rest.size());
-      if (number_of(Json(trimmed(rest.substr(0, slash))), number)) values[part] = number;
+      if (number_of(Json(std::string(trimmed(rest.substr(0, slash)))), number))
+        values[part] = number;
       rest.remove_prefix(std::min(slash + 1, rest.size()));
     }
   }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "harness/base/byte_order_mark.hpp"
 #include "harness/base/fs.hpp"
 #include "results/foreign/text_stream.hpp"
 #include "results/import/readers.hpp"
@@ -123,7 +124,7 @@ constexpr ImportFormat kFormats[] = {
 bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 
 std::string_view without_blanks_in_front(std::string_view text) {
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  text = without_byte_order_mark(text);
   while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
   return text;
 }

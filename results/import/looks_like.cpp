@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "harness/base/ascii.hpp"
 #include "harness/base/fs.hpp"
 
 namespace nb {
@@ -99,14 +100,6 @@ constexpr auto kWords = std::to_array<Words>({
     {{"# nThread", "busbw", ""}, "output of nccl-tests: bandwidths of collectives, no scores"},
     {{"the minbytes is", "", ""}, "output of hccl_test: bandwidths of collectives, no scores"},
 });
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' '))
-    text.remove_suffix(1);
-  while (!text.empty() && (text.front() == '\n' || text.front() == '\r' || text.front() == ' '))
-    text.remove_prefix(1);
-  return text;
-}
 
 // The error with which the last traceback of a log ends: the first line after it that is not
 // indented.

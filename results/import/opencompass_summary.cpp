@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "harness/base/ascii.hpp"
+#include "harness/base/byte_order_mark.hpp"
 #include "harness/base/csv.hpp"
 #include "harness/base/fs.hpp"
 #include "results/audit/printed_tables.hpp"
@@ -321,9 +322,7 @@ std::string opencompass_stamp(const fs::path& path) {
 }
 
 bool is_opencompass_summary(const FileHead& head) {
-  std::string_view text = head.bytes;
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
-  return text.starts_with("dataset,version,metric,mode,");
+  return without_byte_order_mark(head.bytes).starts_with("dataset,version,metric,mode,");
 }
 
 Result<void> read_opencompass_summary(const fs::path& path, ForeignBuilder& builder) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "harness/base/byte_order_mark.hpp"
 #include "harness/base/csv.hpp"
 #include "results/audit/table.hpp"
 #include "results/foreign/lines.hpp"
@@ -15,7 +16,7 @@ namespace fs = std::filesystem;
 
 // Lower-case cells of the first line.
 std::vector<std::string> header_of(std::string_view head) {
-  if (head.starts_with("\xEF\xBB\xBF")) head.remove_prefix(3);
+  head = without_byte_order_mark(head);
   std::string_view line = head.substr(0, head.find('\n'));
   if (line.ends_with('\r')) line.remove_suffix(1);
   std::vector<std::string> cells(1);

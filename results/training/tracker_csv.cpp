@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <map>
 
+#include "harness/base/byte_order_mark.hpp"
 #include "results/messages/sentences.hpp"
 #include "results/training/columns.hpp"
 #include "results/training/curve_builder.hpp"
@@ -17,14 +18,8 @@
 namespace nb {
 namespace {
 
-std::string_view without_mark(std::string_view text) {
-  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
-  return text;
-}
-
 std::vector<std::string> header_of(std::string_view text) {
-  text = without_mark(text);
+  text = without_byte_order_mark(text);
   return csv_cells(text.substr(0, text.find('\n')));
 }
 

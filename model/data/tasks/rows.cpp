@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "harness/base/byte_order_mark.hpp"
 #include "harness/base/hash.hpp"
 #include "model/tokenizer/utf8.hpp"
 
@@ -21,12 +22,6 @@ Result<void> check_utf8(std::string_view line, const std::string& where) {
 }
 
 }  // namespace
-
-std::string_view without_byte_order_mark(std::string_view text) {
-  constexpr std::string_view kMark = "\xef\xbb\xbf";
-  if (text.starts_with(kMark)) text.remove_prefix(kMark.size());
-  return text;
-}
 
 Result<void> for_each_row(std::string_view text, const std::string& where, const TakeRow& take,
                           EmptyFile empty) {

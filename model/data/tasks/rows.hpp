@@ -15,9 +15,6 @@
 
 namespace nb {
 
-// Text without the byte order mark in front.
-std::string_view without_byte_order_mark(std::string_view text);
-
 // `where` of a row is "file:line". An error of `take` ends the reading.
 enum class EmptyFile { kRefused, kAllowed };
 using TakeRow = std::function<Result<void>(const Json& row, const std::string& where)>;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "harness/base/byte_order_mark.hpp"
 #include "harness/base/fs.hpp"
 #include "model/data/tasks/rows.hpp"
 
