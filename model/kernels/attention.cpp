@@ -46,7 +46,7 @@ void attention(const ConstAnyMatrix& q, const ConstAnyMatrix& k, const ConstAnyM
     return {head / shape.kv_heads, head % shape.kv_heads, first, rows};
   };
   const auto keys_of = [&](const ConstAnyMatrix& m, const Task& t) {
-    const std::int64_t keys = shape.first_position + t.first + t.rows;
+    const std::int64_t keys = std::min(shape.keys, shape.first_position + t.first + t.rows);
     return head_of(m, key_rows(shape), keys, t.sequence, t.kv, dim);
   };
   const auto first_packed = [&](const Task& t) {

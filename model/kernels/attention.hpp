@@ -9,6 +9,8 @@
 //   format, +0 added, / l )
 // With a window w > 0 keys before that position - w are masked too: a query sees w keys and its
 // own, as flash attention's window_size = (w, 0) has it. w >= keys has the bits of no window.
+// Queries may stand behind all the keys that are there (first_position >= keys, no window): then
+// each sees every one, and what it has of other keys joins by m and l (attention_merge.hpp).
 // Masked keys are skipped. One pass, chunks and a KV cache therefore agree to the bit, whatever the
 // batch. Products follow the policy's inputs and accumulation (kHostBlas is taken as kChain). A sum
 // over D is cut as any product's; one over keys where K is the number of visible ones, at absolute
@@ -28,7 +30,7 @@ namespace nb::kernels {
 struct AttentionShape {
   std::int64_t batch = 0;
   std::int64_t queries = 0;  // per sequence
-  std::int64_t keys = 0;     // per sequence: first_position + queries
+  std::int64_t keys = 0;     // per sequence: first_position + queries, or first_position at most
   std::int64_t heads = 0;
   std::int64_t kv_heads =
       0;  // divides heads; kv head g serves heads/kv_heads consecutive query heads
@@ -78,7 +80,8 @@ struct CachedShape {
 void attention_cached(ConstMatrix q, Matrix out, std::span<const CachedSequence> sequences,
                       const CachedShape& shape, const MatmulPolicy& policy);
 
-// Training shape only: first_position = 0, keys = queries.
+// Training shape only: keys = queries, first_position = 0 or >= keys. Of some of a row's keys: with
+// out, m and l of all of them its dq, dk and dv are parts of sums.
 //   p = exp(z - m) / l ;  delta_i = Σ_d fma(dout,out,·) (16 lanes) ;  dp = sum over D of dout·v
 //   ds = p * (dp - delta) ;  dq = round(scale * sum over keys of ds·k) ;
 //   dk = round(scale * Σ_heads sum over queries of ds·q) ;  dv = round(Σ_heads sum over queries

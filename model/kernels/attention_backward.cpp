@@ -33,6 +33,7 @@ class GroupBackward {
       : format_(policy),
         scale_(score_scale(shape)),
         time_(shape.keys),
+        position_(shape.first_position),
         window_(shape.window > 0 ? shape.window : inner::kNoWindow),
         dim_(shape.head_dim),
         heads_(group_size(shape)),
@@ -152,7 +153,8 @@ class GroupBackward {
                             .k_panel = k_panel(),
                             .dim = dim_,
                             .queries = count,
-                            .position = first,
+                            .position = position_ + first,
+                            .keys = time_,
                             .window = window_,
                             .scale = scale_,
                             .rounding = format_.input_rounding,
@@ -175,11 +177,11 @@ class GroupBackward {
   // The chains of all keys go on over the queries [first, first + count) and end with the last that
   // sees them.
   void over_queries(const KeyGradient& d, std::int64_t first, std::int64_t count) const {
-    const std::int64_t rows = format_.tiles.rows;
+    const std::int64_t rows = format_.tiles.rows, position = position_ + first;
     const std::int64_t begin = std::max<std::int64_t>(first - window_, 0) / rows * rows;
-    for (std::int64_t key = begin; key < first + count; key += rows) {
+    for (std::int64_t key = begin; key < std::min(position + count, time_); key += rows) {
       // Queries before the first key of the tile see none of it; whole pairs of them are left out.
-      const std::int64_t hidden = std::max<std::int64_t>(key - first, 0) / 2 * 2;
+      const std::int64_t hidden = std::max<std::int64_t>(key - position, 0) / 2 * 2;
       const std::int64_t skipped = hidden / format_.tiles.values_per_word;
       // Blocks of queries behind the last one's wrote nothing here.
       const std::int64_t last = std::min(key + rows - 1 + window_, time_ - 1);
@@ -193,7 +195,7 @@ class GroupBackward {
                                   .a_stride = row_words_,
                                   .b = d.b.words() + skipped * width_,
                                   .b_panel = b_panel(),
-                                  .start = key < first ? sums : nullptr,
+                                  .start = first > 0 && key < position ? sums : nullptr,
                                   .c = to,
                                   .c_stride = sum_stride_,
                                   .ahead = ahead_});
@@ -218,7 +220,9 @@ class GroupBackward {
 
   AttentionFormat format_;
   float scale_;
-  std::int64_t time_, window_, dim_, heads_, width_;
+  std::int64_t time_;
+  std::int64_t position_;  // of the first query: 0, or behind all keys
+  std::int64_t window_, dim_, heads_, width_;
   std::int64_t keys_;  // padded to whole tiles
   std::int64_t dim_words_, sum_stride_;
   std::int64_t span_;  // queries between two passes over dk and dv
@@ -245,7 +249,8 @@ void attention_backward(const ConstAnyMatrix& dout, const ConstAnyMatrix& q,
   check_attention("attention_backward", dq, dk, dv, dout, shape, policy);
   check_saved("attention_backward", row_max.size(), shape);
   check_saved("attention_backward", row_sum.size(), shape);
-  NB_CHECK(shape.first_position == 0 && key_rows(shape) == shape.keys,
+  NB_CHECK((shape.first_position == 0 || sees_all_keys(shape)) && shape.queries == shape.keys &&
+               key_rows(shape) == shape.keys,
            "[attention_backward] a KV cache has no backward: first position {}, key rows {}",
            shape.first_position, key_rows(shape));
   if (shape.queries == 0) return;

@@ -42,7 +42,8 @@ class HeadKeys {
   // Masked products are computed: a value that is not finite in the input format would be seen
   // through them, and attend() must not be called.
   bool finite() const { return finite_; }
-  // No query beyond the last key. ahead: what the tiles prefetch on their way, or null.
+  // No query beyond the last key, or all of them. ahead: what the tiles prefetch on their way, or
+  // null.
   void attend(const QueryRows& rows, float scale, std::int64_t window,
               inner::RowsAhead* ahead = nullptr) const;
 

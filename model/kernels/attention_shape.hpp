@@ -23,6 +23,8 @@ inline std::int64_t first_key(std::int64_t position, std::int64_t window) {
 inline std::int64_t queries_end(std::int64_t position, std::int64_t window, std::int64_t time) {
   return window > 0 && window < time - position ? position + window + 1 : time;
 }
+// Whether every query stands behind all keys; else the last one sees the last key.
+inline bool sees_all_keys(const AttentionShape& s) { return s.first_position >= s.keys; }
 inline std::int64_t group_size(const AttentionShape& s) { return s.heads / s.kv_heads; }
 
 // Whether every sum is one chain, as the tiles compute it; else the definition does.
@@ -42,9 +44,11 @@ inline void check_attention(const char* op, const ConstAnyMatrix& q, const Const
                             const AttentionShape& s, const MatmulPolicy& policy) {
   NB_CHECK(s.heads > 0 && s.kv_heads > 0 && s.heads % s.kv_heads == 0,
            "[{}] {} key heads do not divide {} heads", op, s.kv_heads, s.heads);
-  NB_CHECK(s.keys == s.first_position + s.queries && key_rows(s) >= s.keys,
+  NB_CHECK((s.keys == s.first_position + s.queries || sees_all_keys(s)) && key_rows(s) >= s.keys,
            "[{}] keys {} != first position {} + queries {}, or key rows {} < keys", op, s.keys,
            s.first_position, s.queries, key_rows(s));
+  NB_CHECK(s.window == 0 || s.keys > s.first_position || s.queries == 0,
+           "[{}] queries at {} of {} keys, and a window", op, s.first_position, s.keys);
   NB_CHECK(q.rows == s.batch * s.queries && q.cols == s.heads * s.head_dim && out.rows == q.rows &&
                out.cols == q.cols,
            "[{}] q is ({},{}), out ({},{}), the shape says ({},{})", op, q.rows, q.cols, out.rows,

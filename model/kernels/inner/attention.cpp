@@ -24,7 +24,7 @@ void score_all(const AttentionForward& b, std::int64_t begin, std::int64_t keys)
   const auto tile = [&](auto vectors, std::int64_t key, int first) {
     constexpr int kVectors = decltype(vectors)::value;
     float* out = b.scores + key * kWidth + 16 * first;
-    const bool masks = key + kTileRows - 1 > b.position + 16 * first ||
+    const bool masks = key + kTileRows - 1 > b.position + 16 * first || key + kTileRows > keys ||
                        key + b.window < b.position + 16 * (first + kVectors) - 1;
     attention_tile<Format, kTileRows, kVectors, false>(
         words, b.k + key * words, words, b.q + 16 * first, nullptr, 0, b.ahead,
@@ -39,6 +39,7 @@ void score_all(const AttentionForward& b, std::int64_t begin, std::int64_t keys)
           const std::int64_t position = b.position + 16 * (first + v);
           z = select(hidden_lanes(key + r, position), nothing, z);
           z = select(near_lanes(key + r, position, b.window), z, nothing);
+          if (key + r >= keys) z = nothing;
         }
         top = larger_of(z, top);
       }
@@ -58,7 +59,8 @@ void score_all(const AttentionForward& b, std::int64_t begin, std::int64_t keys)
   for (std::int64_t i = 0; i < b.queries; ++i) {
     if (b.max[i] != 0.0f) continue;
     const std::int64_t first = b.position + i > b.window ? b.position + i - b.window : 0;
-    b.max[i] = zero_maximum(b.scores + i, first, b.position + i + 1);
+    const std::int64_t seen = b.position + i + 1;
+    b.max[i] = zero_maximum(b.scores + i, first, seen < keys ? seen : keys);
   }
 }
 
@@ -111,6 +113,12 @@ void weigh_all(const AttentionForward& b, std::int64_t begin, std::int64_t keys)
   }
 }
 
+// Keys that the last query of a block sees.
+template <class Block>
+NB_OP std::int64_t keys_seen(const Block& b) {
+  return b.position + b.queries < b.keys ? b.position + b.queries : b.keys;
+}
+
 // Of the queries of a tile, the first of which stands at `position`.
 template <class Format>
 NB_OP WordRange words_seen(std::int64_t position, std::int64_t window, std::int64_t keys) {
@@ -121,7 +129,7 @@ NB_OP WordRange words_seen(std::int64_t position, std::int64_t window, std::int6
 
 template <class Format>
 void forward(const AttentionForward& b) {
-  const std::int64_t keys = b.position + b.queries, begin = first_pair(b.position, b.window);
+  const std::int64_t keys = keys_seen(b), begin = first_pair(b.position, b.window);
   score_all<Format>(b, begin, keys);
   weigh_all<Format>(b, begin, keys);
   lanes_times_panels<Format>(
@@ -131,7 +139,7 @@ void forward(const AttentionForward& b) {
 
 template <class Format>
 void backward(const AttentionBackward& b) {
-  const std::int64_t keys = b.position + b.queries, words = words_of<Format>(b.dim);
+  const std::int64_t keys = keys_seen(b), words = words_of<Format>(b.dim);
   const Floats zero = all(0.0f), one_each = all(1.0f), scale = all(b.scale);
   float s[kTileRows * kWidth], dp[kTileRows * kWidth];
   const auto products = [&](auto vectors, std::int64_t key, int first) {
@@ -151,8 +159,8 @@ void backward(const AttentionBackward& b) {
         [&](int r, int v, Floats sum) { store(dp + r * kWidth + 16 * (first + v), sum); });
     if (!all_of(wild < one_each)) {
       gradient_rows<Format, false, true>(b, s, dp, key, first);
-    } else if (key + kTileRows - 1 > b.position + 16 * first || b.queries < kWidth ||
-               key + b.window < b.position + kWidth - 1) {
+    } else if (key + kTileRows - 1 > b.position + 16 * first || key + kTileRows > keys ||
+               b.queries < kWidth || key + b.window < b.position + kWidth - 1) {
       gradient_rows<Format, true, true>(b, s, dp, key, first);
     } else {
       gradient_rows<Format, true, false>(b, s, dp, key, first);

@@ -41,6 +41,7 @@ struct AttentionForward {
   std::int64_t dim;
   std::int64_t queries;   // 1 to width
   std::int64_t position;  // of the first query; keys up to position + queries - 1 are seen
+  std::int64_t keys;      // that there are; all are seen where fewer
   std::int64_t window;    // keys before its own that a query sees; kNoWindow: all
   float scale;
   int rounding;            // of the inputs
@@ -63,6 +64,7 @@ struct AttentionBackward {
   std::int64_t dim;
   std::int64_t queries;
   std::int64_t position;
+  std::int64_t keys;
   std::int64_t window;
   float scale;
   int rounding;

@@ -69,6 +69,7 @@ template <class Format, bool kCalm, bool kMasks>
           const Mask near = near_lanes(key + r + i, b.position + 16 * v, b.window);
           weight = select(real[v], select(hidden, zero, select(near, weight, zero)), zero);
           gradient = select(real[v], select(hidden, zero, select(near, gradient, zero)), zero);
+          if (key + r + i >= b.keys) weight = gradient = zero;
         }
         p[i][v] = weight;
         ds[i][v] = gradient;

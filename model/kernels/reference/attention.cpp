@@ -74,8 +74,8 @@ void one_head(ConstMatrix q, ConstMatrix k, ConstMatrix v, Matrix out, float* ro
               float* row_sum, const AttentionShape& s, const MatmulPolicy& policy) {
   const float scale = score_scale(s);
   for (std::int64_t i = 0; i < q.rows; ++i) {
-    const std::int64_t visible = s.first_position + i + 1;
-    const std::int64_t first = first_key(visible - 1, s.window);
+    const std::int64_t visible = std::min(s.keys, s.first_position + i + 1);
+    const std::int64_t first = first_key(s.first_position + i, s.window);
     std::vector<float> p(static_cast<std::size_t>(visible),
                          -std::numeric_limits<float>::infinity());
     for (std::int64_t j = first; j < visible; ++j) {
@@ -113,7 +113,8 @@ Weights weights(ConstMatrix dout, ConstMatrix q, ConstMatrix k, ConstMatrix v, C
     const float delta = lane_sum(s.head_dim, [&](float acc, std::int64_t d) {
       return std::fma(dout.row(i)[d], out.row(i)[d], acc);
     });
-    for (std::int64_t j = first_key(i, s.window); j <= i; ++j) {
+    const std::int64_t end = sees_all_keys(s) ? s.keys : i + 1;
+    for (std::int64_t j = first_key(i, s.window); j < end; ++j) {
       const std::size_t at = static_cast<std::size_t>(i) * time + static_cast<std::size_t>(j);
       const float z = row_product(q.row(i), k.row(j), s.head_dim, policy) * scale;
       w.p[at] = reference::exp(z - row_max[i]) / row_sum[i];
@@ -161,17 +162,18 @@ void attention_backward(ConstMatrix dout, ConstMatrix q, ConstMatrix k, ConstMat
           return m[static_cast<std::size_t>(i * time + j)];
         };
         for (std::int64_t t = 0; t < time; ++t) {
-          const std::int64_t first = first_key(t, shape.window);
-          const std::int64_t end = queries_end(t, shape.window, time);
+          const bool sees_all = sees_all_keys(shape);
+          const std::int64_t first = first_key(t, shape.window), seen = sees_all ? time : t + 1;
+          const std::int64_t end = queries_end(t, shape.window, time), begin = sees_all ? 0 : t;
           for (std::int64_t d = 0; d < dim; ++d) {
-            const float dq_sum = masked_sum(first, t + 1, t + 1, policy, [&](std::int64_t j) {
+            const float dq_sum = masked_sum(first, seen, seen, policy, [&](std::int64_t j) {
               return Pair{weight(w.ds, t, j), key(k).row(j)[d]};
             });
             head(dq).row(t)[d] = matmul_output(scale * dq_sum, policy);
-            const float dk_head = masked_sum(t, end, time, policy, [&](std::int64_t i) {
+            const float dk_head = masked_sum(begin, end, time, policy, [&](std::int64_t i) {
               return Pair{weight(w.ds, i, t), head(q).row(i)[d]};
             });
-            const float dv_head = masked_sum(t, end, time, policy, [&](std::int64_t i) {
+            const float dv_head = masked_sum(begin, end, time, policy, [&](std::int64_t i) {
               return Pair{weight(w.p, i, t), head(dout).row(i)[d]};
             });
             const auto cell = static_cast<std::size_t>(t * dim + d);

@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "harness/base/check.hpp"
+#include "model/kernels/attention_merge.hpp"
 #include "model/kernels/reference/matmul.hpp"
 #include "model/kernels/vector_math.hpp"
 #include "tests/model/kernels/kernel_case.hpp"
@@ -109,6 +112,89 @@ TEST(Attention, ForwardAndBackwardEqualTheirDefinition) {
       expect_equal(training_shape(2, time, 2, 2, head_dim), policy, Values::kOrdinary, true);
     }
   }
+}
+
+// Queries behind all keys, as those of a later chunk are: next to them, or far away.
+TEST(Attention, OfKeysThatAllQueriesSeeEqualsItsDefinition) {
+  for (const MatmulPolicy& policy : kPolicies) {
+    const bool is_chain = policy.accumulation == Accumulation::kChain;
+    for (const auto& [time, head_dim] : {std::pair{1, 1}, std::pair{2, 5}, std::pair{12, 4},
+                                         std::pair{17, 16}, std::pair{33, 2}, std::pair{49, 33}}) {
+      if (!is_chain && time > 12) continue;
+      AttentionShape s = training_shape(1, time, 2, 1, head_dim);
+      s.first_position = time;
+      expect_equal(s, policy, Values::kOrdinary, true);
+    }
+  }
+  for (const MatmulPolicy& policy : {kPolicies[0], kPolicies[1]})
+    for (const std::int64_t time : {128, 257}) {
+      AttentionShape s = training_shape(1, time, 1, 1, 6);
+      s.first_position = 3 * time;
+      expect_equal(s, policy, Values::kFinite, true);
+    }
+}
+
+// Keys that are not there weigh nothing, where all scores are far below zero and exp(0 - maximum)
+// overflows: in odd numbers, which end within a pair of bf16 values, too.
+TEST(Attention, PaddingBehindTheLastKeyIsNeverSeen) {
+  for (const MatmulPolicy& policy : {kPolicies[0], kPolicies[1]})
+    for (const std::int64_t time : {1, 3, 13, 33}) {
+      AttentionShape s = training_shape(1, time, 1, 1, 4);
+      s.first_position = time;
+      s.scale = -50.0f;
+      Tensors t = tensors(s, Values::kOrdinary);
+      for (std::int64_t i = 0; i < time; ++i)
+        for (std::int64_t d = 0; d < 4; ++d) {
+          t.q.view().row(i)[d] = std::abs(t.q.view().row(i)[d]) + 1.0f;
+          t.k.view().row(i)[d] = std::abs(t.k.view().row(i)[d]) + 1.0f;
+        }
+      const AttentionResults expected = run<true>(t, s, policy, true);
+      test::at_every_level([&] {
+        const AttentionResults actual = run<false>(t, s, policy, true);
+        EXPECT_TRUE(test::same_bits(actual.out, expected.out));
+        EXPECT_TRUE(test::same_bits(actual.dq, expected.dq));
+        EXPECT_TRUE(test::same_bits(actual.dk, expected.dk));
+        EXPECT_TRUE(std::isfinite(std::as_const(actual.dk).view().row(0)[0]));
+      });
+    }
+}
+
+// Both halves of the keys, seen by all queries, are one attention over both.
+TEST(AttentionMerge, OfTwoPartsIsAttentionOverTheirKeys) {
+  constexpr std::int64_t kBatch = 2, kQueries = 6, kCols = 16;
+  const MatmulPolicy& policy = kPolicies[1];
+  AttentionShape half = training_shape(kBatch, kQueries, 2, 2, 8);
+  half.first_position = 2 * kQueries;
+  AttentionShape both = half;
+  both.keys = 2 * kQueries;
+  const Tensors all = tensors(both, Values::kOrdinary);
+  struct Part {
+    Array out{kBatch * kQueries, kCols};
+    std::vector<float> row_max = std::vector<float>(24), row_sum = row_max;
+  };
+  Part parts[2], whole;
+  for (int which = 0; which < 2; ++which) {
+    Array k(kBatch * kQueries, kCols), v(kBatch * kQueries, kCols);
+    for (std::int64_t b = 0; b < kBatch; ++b)
+      for (std::int64_t i = 0; i < kQueries; ++i) {
+        const std::int64_t from = (b * 2 + which) * kQueries + i, to = b * kQueries + i;
+        std::copy_n(all.k.view().row(from), kCols, k.view().row(to));
+        std::copy_n(all.v.view().row(from), kCols, v.view().row(to));
+      }
+    Part& p = parts[which];
+    attention(all.q.view(), k.view(), v.view(), p.out.view(), {p.row_max, p.row_sum}, half, policy);
+  }
+  attention(all.q.view(), all.k.view(), all.v.view(), whole.out.view(),
+            {whole.row_max, whole.row_sum}, both, policy);
+  merge_attention({parts[0].out.view(), parts[0].row_max, parts[0].row_sum},
+                  {std::as_const(parts[1].out).view(), parts[1].row_max, parts[1].row_sum}, half);
+  EXPECT_EQ(parts[0].row_max, whole.row_max);  // exact
+  for (std::size_t i = 0; i < whole.row_sum.size(); ++i)
+    EXPECT_NEAR(parts[0].row_sum[i] / whole.row_sum[i], 1.0f, 4e-7f) << i;
+  for (std::int64_t i = 0; i < kBatch * kQueries; ++i)
+    for (std::int64_t d = 0; d < kCols; ++d)
+      EXPECT_NEAR(parts[0].out.view().row(i)[d], whole.out.view().row(i)[d], 1e-6f)
+          << i << " " << d;
 }
 
 TEST(Attention, LongSequencesCutTheChainOverKeys) {

@@ -156,13 +156,14 @@ TEST(Gradient, OfSoftcapAndCrossEntropy) {
   }
 }
 
-void expect_attention_gradients(std::int64_t window) {
+void expect_attention_gradients(std::int64_t window, std::int64_t first_position = 0) {
   const AttentionShape shape{.batch = 2,
                              .queries = 5,
                              .keys = 5,
                              .heads = 4,
                              .kv_heads = 2,
                              .head_dim = 3,
+                             .first_position = first_position,
                              .window = window};
   const Array q = test::random_array(10, 12, 1), k = test::random_array(10, 6, 2),
               v = test::random_array(10, 6, 3);
@@ -183,6 +184,8 @@ void expect_attention_gradients(std::int64_t window) {
 }
 
 TEST(Gradient, OfAttentionWithGroupedKeys) { expect_attention_gradients(0); }
+
+TEST(Gradient, OfAttentionToKeysThatAllQueriesSee) { expect_attention_gradients(0, 5); }
 
 TEST(Gradient, OfAttentionWithAWindow) {
   for (const std::int64_t window : {1, 2, 3}) expect_attention_gradients(window);
