@@ -83,7 +83,8 @@ Result<Asked> ask(const PredictQuestion& question, const MeshFlags& flags) {
   NB_TRY(const DecoderConfig config, config_of(settings));
   NB_TRY_VOID(check_parts(config, mesh.tensor_ranks()), kWhere);
   NB_TRY_VOID(check_pipeline(mesh, config, settings.stage, !flags.lora_rank.empty()), kWhere);
-  NB_TRY_VOID(check_context(config, mesh.context_ranks()), kWhere);
+  NB_TRY_VOID(check_context(config, mesh.context_ranks(), context_kind(mesh.context_name())),
+              kWhere);
   MeshStepRequest request = {.config = config,
                              .mesh = mesh,
                              .device_batch_size = settings.device_batch_size.value_or(1),

@@ -84,7 +84,9 @@ Result<void> check_meshes(const Suite& suite, std::int64_t parts, Shared shared,
     NB_TRY_VOID(check_ranks(suite.devices[i].mesh, parts, device.profile, shared, parallel), at);
     if (config == nullptr) continue;
     NB_TRY_VOID(check_parts(*config, suite.devices[i].mesh->tensor_ranks()), at);
-    NB_TRY_VOID(check_context(*config, suite.devices[i].mesh->context_ranks()), at);
+    NB_TRY_VOID(check_context(*config, suite.devices[i].mesh->context_ranks(),
+                              context_kind(suite.devices[i].mesh->context_name())),
+                at);
   }
   return {};
 }

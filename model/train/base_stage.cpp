@@ -111,7 +111,8 @@ Result<TrainResult> train(const TrainSettings& asked, Device& device, const Trai
                           Parallel::kTensor));
   if (mesh) NB_TRY_VOID(check_parts(config, mesh->tensor_ranks()));
   NB_TRY_VOID(check_pipeline(mesh, config, TrainingStage::kBase));
-  if (mesh) NB_TRY_VOID(check_context(config, mesh->context_ranks()));
+  if (mesh)
+    NB_TRY_VOID(check_context(config, mesh->context_ranks(), context_kind(mesh->context_name())));
   NB_TRY_VOID(check_trainable(device));
   try {
     TrainedModel model(config, device);

@@ -6,11 +6,18 @@
 
 #include "harness/base/check.hpp"
 #include "model/ops/attention.hpp"
+#include "model/ops/ring_attention.hpp"
 #include "model/ops/sequence_exchange.hpp"
 
 namespace nb {
 
+ContextKind context_kind(std::string_view name) {
+  NB_CHECK(name == "ulysses" || name == "ring", "[context_rank] {}", name);
+  return name == "ring" ? ContextKind::kRing : ContextKind::kUlysses;
+}
+
 std::vector<std::int64_t> positions_of(const ContextPlan& plan, std::int64_t time) {
+  if (plan.kind == ContextKind::kRing) return ops::zigzag_positions(time, plan.part(), plan.parts);
   NB_CHECK(time % plan.parts == 0, "[context_rank] {} tokens in {} parts", time, plan.parts);
   const std::int64_t each = time / plan.parts;
   std::vector<std::int64_t> positions;
@@ -18,26 +25,51 @@ std::vector<std::int64_t> positions_of(const ContextPlan& plan, std::int64_t tim
   return positions;
 }
 
-Result<void> check_context(const DecoderConfig& config, std::int64_t parts) {
-  if (parts == 1) return {};
+namespace {
+
+// Two chunks a rank, and every key of a sequence.
+Result<void> check_ring(const DecoderConfig& config, std::int64_t parts) {
+  if (config.sequence_len % (2 * parts) != 0)
+    return bad_input(fmt::format(
+        "mesh/cp: a ring of {} ranks cannot cut {} tokens of a sequence into {} equal chunks; "
+        "choose another number, or another sequence length",
+        parts, config.sequence_len, 2 * parts));
+  for (std::int64_t layer = 0; layer < config.n_layer; ++layer)
+    if (config.window(layer) > 0)
+      return bad_input(fmt::format(
+          "mesh/context: block {} sees a window of {} keys, a ring's attention all of them; say "
+          "ulysses, or choose another model",
+          layer, config.window(layer)));
+  return {};
+}
+
+Result<void> check_ulysses(const DecoderConfig& config, std::int64_t parts) {
   struct Number {
     std::int64_t count;
     const char *one, *several, *other;
   };
   for (const Number& number :
        {Number{config.sequence_len, "token of a sequence", "tokens of a sequence",
-               "sequence length"},
-        Number{config.n_head, "head", "heads", "model"},
-        Number{config.n_kv_head, "key-value head", "key-value heads", "model"}})
+               "or another sequence length"},
+        Number{config.n_head, "head", "heads", "another model, or context ring"},
+        Number{config.n_kv_head, "key-value head", "key-value heads",
+               "another model, or context ring"}})
     if (number.count % parts != 0)
-      return bad_input(fmt::format(
-          "mesh/cp: {} ranks cannot share {} {} evenly; choose a divisor, or another {}", parts,
-          number.count, number.count == 1 ? number.one : number.several, number.other));
+      return bad_input(
+          fmt::format("mesh/cp: {} ranks cannot share {} {} evenly; choose a divisor, {}", parts,
+                      number.count, number.count == 1 ? number.one : number.several, number.other));
+  return {};
+}
+
+}  // namespace
+
+Result<void> check_context(const DecoderConfig& config, std::int64_t parts, ContextKind kind) {
+  if (parts == 1) return {};
   if (config.architecture.smear)
     return bad_input(
         "mesh/cp: the model's smear reads the token before, which another rank may have; choose "
         "another model, or leave cp out");
-  return {};
+  return kind == ContextKind::kRing ? check_ring(config, parts) : check_ulysses(config, parts);
 }
 
 ContextRank::ContextRank(Decoder& decoder, const ContextPlan& plan)
@@ -70,6 +102,8 @@ void ContextRank::end() {
 
 Tensor ContextRank::attend(const Tensor& q, const Tensor& k, const Tensor& v,
                            const ops::HeadShape& whole) {
+  if (plan_.kind == ContextKind::kRing)
+    return ops::ring_attention(q, k, v, whole, plan_.part(), "attn", group_);
   const auto to_heads = [&](const Tensor& x, const char* label) {
     return ops::tokens_to_columns(x, whole.batch, label, group_);
   };

@@ -1,16 +1,22 @@
-// A context-parallel rank: some tokens of every sequence on a card of its own, all weights on each
-// (Ulysses, arXiv:2309.14509). Every op but attention goes by tokens. Before attention queries,
-// keys and values are exchanged for those of all tokens and some heads, behind it the result for
-// the rank's tokens again: four all-to-alls a block forward, four backward.
+// A context-parallel rank: some tokens of every sequence on a card of its own, all weights on each.
+// Every op but attention goes by tokens.
 //
-// Values: a token's activations and loss have the bits of one card, where its products do not
-// depend on how many rows they have. Gradients of weights are sums over the parts of a sequence, as
-// of data-parallel ranks over micro-batches: rounded otherwise than one sum.
+// Ulysses (arXiv:2309.14509): before attention queries, keys and values are exchanged for those of
+// all tokens and some heads, behind it the result for the rank's tokens again: four all-to-alls a
+// block forward, four backward. A token's activations and loss have the bits of one card, where its
+// products do not depend on how many rows they have.
+//
+// Ring (arXiv:2310.01889): keys and values travel around the ranks (ops/ring_attention.hpp), which
+// have two chunks of a sequence each; sums over keys are rounded otherwise than on one card.
+//
+// Gradients of weights are sums over the parts of a sequence, as of data-parallel ranks over
+// micro-batches: rounded otherwise than one sum.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "harness/base/result.hpp"
@@ -21,23 +27,29 @@
 
 namespace nb {
 
+enum class ContextKind : std::uint8_t { kUlysses, kRing };
+ContextKind context_kind(std::string_view name);  // NB_CHECK: "ulysses", "ring"
+
 // Rank copy · parts + part of a mesh has that part of the sequences of a micro-batch.
 struct ContextPlan {
   int rank = 0;
   int parts = 1;
   int copies = 1;
+  ContextKind kind = ContextKind::kUlysses;
 
   int part() const { return rank % parts; }
   int copy() const { return rank / parts; }
   int ranks() const { return parts * copies; }
 };
 
-// Of a sequence of `time` tokens those of a part, ascending. NB_CHECK: parts divide them.
+// Of a sequence of `time` tokens those of a part, ascending: a run of them, or two chunks of 2 ·
+// parts (zigzag). NB_CHECK: they divide.
 std::vector<std::int64_t> positions_of(const ContextPlan& plan, std::int64_t time);
 
 // bad_input with the numbers: tokens, heads or key-value heads do not divide, or the model reads
-// tokens of other parts otherwise than by attention.
-Result<void> check_context(const DecoderConfig& config, std::int64_t parts);
+// tokens of other parts otherwise than attention can.
+Result<void> check_context(const DecoderConfig& config, std::int64_t parts,
+                           ContextKind kind = ContextKind::kUlysses);
 
 class ContextRank final : public WeightHooks, public SequenceCut {
  public:

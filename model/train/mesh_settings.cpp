@@ -50,9 +50,10 @@ FieldList MeshSettings::fields() {
           {"cp", "context parallel ranks, which share the tokens of every sequence: BASE alone",
            &cp, later},
           {"context",
-           "of cp: how attention sees all tokens: all-to-alls of heads and tokens (Ulysses)",
+           "of cp, how attention sees all tokens: heads for tokens by all-to-alls (ulysses), or "
+           "keys and values around a ring; absent: ulysses",
            &context,
-           {.one_of = {"ulysses"}, .omits_absent = true}},
+           {.one_of = {"ulysses", "ring"}, .omits_absent = true}},
           {"ep", "expert parallel ranks: not executed", &ep, later}};
 }
 

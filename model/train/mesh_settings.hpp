@@ -36,7 +36,7 @@ struct MeshSettings {
   std::optional<std::string> schedule = {};
   // Ranks that share the tokens of every sequence (context_rank.hpp); BASE alone.
   std::optional<std::int64_t> cp = {};
-  std::optional<std::string> context = {};  // "ulysses"; absent: that
+  std::optional<std::string> context = {};  // "ulysses" or "ring"; absent: the former
   // Refused by name here.
   std::optional<std::int64_t> ep = {};
 
@@ -45,6 +45,7 @@ struct MeshSettings {
   std::int64_t tensor_ranks() const { return tp.value_or(1); }
   std::int64_t stages() const { return pp.value_or(1); }
   std::int64_t context_ranks() const { return cp.value_or(1); }
+  std::string context_name() const { return context.value_or("ulysses"); }
   bool is_sharded() const { return fsdp.value_or(1) > 1; }
   std::int64_t copies() const { return is_sharded() && shard == "hybrid" ? dp : 1; }
   FieldList fields();

@@ -67,6 +67,13 @@ double ulysses_bytes(const DecoderConfig& config, const ActivationSize& size, st
          static_cast<double>(ranks - 1) / static_cast<double>(ranks * ranks);
 }
 
+double ring_bytes(const DecoderConfig& config, const ActivationSize& size, std::int64_t ranks) {
+  constexpr std::int64_t kSumBytes = 4;
+  const std::int64_t numbers = size.rows * (size.tokens / ranks) * config.kv_width();
+  return static_cast<double>(2 * config.n_layer * size.micro_batches * numbers *
+                             (2 * (ranks - 1) * size.element_bytes + ranks * kSumBytes));
+}
+
 double pipeline_bytes(const DecoderConfig& config, const ActivationSize& size,
                       std::int64_t stages) {
   if (stages < 2) return 0;

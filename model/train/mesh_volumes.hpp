@@ -30,6 +30,10 @@ SentBytes tensor_parallel_step(const DecoderConfig& config, const ActivationSize
 // four backward, of (p − 1) / p² · rows × tokens × width each; keys and values have their own
 // width.
 double ulysses_bytes(const DecoderConfig& config, const ActivationSize& size, std::int64_t ranks);
+// A ring of p ranks (arXiv:2310.01889): of a block and micro-batch, keys and values of rows ×
+// tokens / p go p − 1 times forward and p − 1 times backward, sums of their gradients in fp32 p
+// times.
+double ring_bytes(const DecoderConfig& config, const ActivationSize& size, std::int64_t ranks);
 // rows × tokens × width a micro-batch, to the next stage in forward and to the one before in
 // backward: of a stage in the middle; of two stages half of it.
 double pipeline_bytes(const DecoderConfig& config, const ActivationSize& size, std::int64_t stages);

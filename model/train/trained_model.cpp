@@ -97,7 +97,8 @@ void prepare_rank(const std::optional<MeshSettings>& mesh, TrainedModel& model,
                            .micro_batches = mesh->micro_batches};
   if (mesh && mesh->context_ranks() > 1)
     model.context_plan = ContextPlan{.parts = static_cast<int>(mesh->context_ranks()),
-                                     .copies = static_cast<int>(mesh->data_ranks())};
+                                     .copies = static_cast<int>(mesh->data_ranks()),
+                                     .kind = context_kind(mesh->context_name())};
   if (ranks > 1 && mesh->zero)
     model.shared =
         std::make_unique<LentCommunicator>(model.decoder.device(), 0, static_cast<int>(ranks));
