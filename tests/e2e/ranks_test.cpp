@@ -173,6 +173,12 @@ TEST(PredictMesh, TellsBytesTimeAndPeakOfEveryMesh) {
                                         {"all_to_all", 2 * 2 * (8 + 2 * 2 * 4) * 65536.0 / 2}}));
   EXPECT_LT(cut.at("peak_allocated_bytes"), ask("dp=1").at("peak_allocated_bytes"));
   EXPECT_EQ(ask("dp=2,tp=2").at("accumulation_steps"), 2);
+  // Eight exchanges a block of a fourth of such tensors; or keys and values of half of the tokens,
+  // once each way in bf16, and twice sums of gradients in fp32.
+  EXPECT_EQ(ask("cp=2").at("sent_bytes"),
+            (Json{{"all_reduce", all}, {"all_to_all", 4 * 4 * 8 * 524288.0 / 4}}));
+  EXPECT_EQ(ask("cp=2,context=ring").at("sent_bytes"),
+            (Json{{"all_reduce", all}, {"send_receive", 4 * 4 * 2 * 131072.0 * (2 * 2 + 2 * 4)}}));
   const Json stages = ask("pp=4"), drained = ask("pp=4,micro_batches=2,schedule=gpipe"),
              alone = ask("pp=4,micro_batches=1,schedule=gpipe");
   EXPECT_EQ(stages.at("sent_bytes").at("send_receive"), 4 * 524288.0);
