@@ -17,7 +17,6 @@
 #include "model/train/mesh_settings.hpp"
 #include "model/train/mesh_step.hpp"
 #include "model/train/mesh_volumes.hpp"
-#include "model/train/tensor_cuts.hpp"
 
 namespace nb::cli {
 namespace {
@@ -81,8 +80,7 @@ Result<Asked> ask(const PredictQuestion& question, const MeshFlags& flags) {
               kWhere);
   NB_TRY(const std::int64_t rows, rows_of_step(settings));
   NB_TRY(const DecoderConfig config, config_of(settings));
-  NB_TRY_VOID(check_parts(config, mesh.tensor_ranks()), kWhere);
-  NB_TRY_VOID(check_pipeline(mesh, config, settings.stage, !flags.lora_rank.empty()), kWhere);
+  NB_TRY_VOID(check_model_ranks(mesh, config, settings.stage, !flags.lora_rank.empty()), kWhere);
   NB_TRY_VOID(check_context(config, mesh.context_ranks(), context_kind(mesh.context_name())),
               kWhere);
   MeshStepRequest request = {.config = config,

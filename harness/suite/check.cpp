@@ -14,7 +14,6 @@
 #include "model/decoder/config.hpp"
 #include "model/train/context_rank.hpp"
 #include "model/train/mesh_settings.hpp"
-#include "model/train/tensor_cuts.hpp"
 
 namespace nb {
 namespace {
@@ -83,7 +82,6 @@ Result<void> check_meshes(const Suite& suite, std::int64_t parts, Shared shared,
     const Parallel parallel = config == nullptr ? Parallel::kData : Parallel::kTensor;
     NB_TRY_VOID(check_ranks(suite.devices[i].mesh, parts, device.profile, shared, parallel), at);
     if (config == nullptr) continue;
-    NB_TRY_VOID(check_parts(*config, suite.devices[i].mesh->tensor_ranks()), at);
     NB_TRY_VOID(check_context(*config, suite.devices[i].mesh->context_ranks(),
                               context_kind(suite.devices[i].mesh->context_name())),
                 at);
@@ -91,13 +89,13 @@ Result<void> check_meshes(const Suite& suite, std::int64_t parts, Shared shared,
   return {};
 }
 
-// Pipelines of the model, in every stage that there is.
-Result<void> check_pipelines(const Suite& suite, const DecoderConfig& config,
-                             const std::string& where) {
+// Pipelines and tensor parallel ranks of the model, in every stage that there is.
+Result<void> check_model_ranks_of(const Suite& suite, const DecoderConfig& config,
+                                  const std::string& where) {
   const StageSettings& stages = suite.stages;
   for (std::size_t i = 0; i < suite.devices.size(); ++i) {
     const auto check = [&](TrainingStage stage, bool has_adapters) -> Result<void> {
-      NB_TRY_VOID(check_pipeline(suite.devices[i].mesh, config, stage, has_adapters),
+      NB_TRY_VOID(check_model_ranks(suite.devices[i].mesh, config, stage, has_adapters),
                   fmt::format("{}: /devices/{}, /stages/{}", where, i, name(stage)));
       return {};
     };
@@ -168,7 +166,7 @@ Result<void> check_training(const Suite& suite, const std::string& where) {
   if (!config) return tl::unexpected<Error>(with_context(config.error(), pointer));
   NB_TRY_VOID(check_meshes(suite, batches->accumulation_steps, Shared::kMicroBatches, "base", where,
                            &*config));
-  NB_TRY_VOID(check_pipelines(suite, *config, where));
+  NB_TRY_VOID(check_model_ranks_of(suite, *config, where));
   return check_chat_stages(suite, *config, where);
 }
 

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <string_view>
 
 #include "evals/task_registry.hpp"
 #include "harness/suite/device_entry.hpp"
+#include "model/train/mesh_settings.hpp"
 #include "model/train/training_defects.hpp"
 
 namespace nb {
@@ -120,6 +122,11 @@ Result<void> check_defects(const Suite& suite, const std::string& where) {
                         pointer, info(defect).name, scope_text(info(defect).scope),
                         scope == 0 ? "none of them" : scope_text(scope),
                         info(defect).why_not.empty() ? "" : "; ", info(defect).why_not));
+    const std::optional<MeshSettings>& mesh = suite.devices[i].mesh;
+    if (defects.has(PortDefect::kSpNormNotReduced) && !(mesh && mesh->is_sequence_parallel()))
+      return bad_input(fmt::format(
+          "{}: {}: changes nothing: the entry's mesh is not sequence_parallel; add that, with tp",
+          pointer, info(PortDefect::kSpNormNotReduced).name));
     if (suite.stages.base && !defects.empty()) NB_TRY_VOID(check_training(suite, defects, pointer));
   }
   return {};

@@ -40,8 +40,8 @@ Tensor joined(const Tensor& x, const LinearWeights& by, Cuts* cuts) {
   return by.bias == nullptr ? y : ops::add_bias(y, *by.bias, by.bias->name);
 }
 
-Tensor attention(const Tensor& n, const BlockWeights& w, const BlockPlace& at) {
-  if (at.cuts != nullptr) at.cuts->before_columns(n);
+Tensor attention(const Tensor& normed_x, const BlockWeights& w, const BlockPlace& at) {
+  const Tensor n = at.cuts == nullptr ? normed_x : at.cuts->before_columns(normed_x);
   const Architecture& a = at.config.architecture;
   const auto rotated = [&](const Tensor& x, const ops::Positions& positions, const char* label) {
     return x.empty() ? x : ops::rotary(x, at.tables, positions, label);
@@ -76,9 +76,9 @@ Tensor attention(const Tensor& n, const BlockWeights& w, const BlockPlace& at) {
   return y;
 }
 
-Tensor mlp(const Tensor& n, const BlockWeights& w, const BlockPlace& at) {
+Tensor mlp(const Tensor& normed_x, const BlockWeights& w, const BlockPlace& at) {
   const MlpKind kind = at.config.architecture.mlp;
-  if (at.cuts != nullptr) at.cuts->before_columns(n);
+  const Tensor n = at.cuts == nullptr ? normed_x : at.cuts->before_columns(normed_x);
   at.pass.tell(at.layer, "mlp.norm", n);
   Tensor h;
   if (kind == MlpKind::kSwiglu) h = ops::silu(linear(n, w.c_gate), "mlp.silu");

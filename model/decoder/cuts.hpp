@@ -16,15 +16,22 @@ namespace nb {
 class Cuts {
  public:
   virtual ~Cuts() = default;
-  // Rows of a table of which this decoder has some: ids and result are of the whole one.
-  virtual Tensor embedding(Parameter& table, std::span<const int> ids, std::int64_t rows) = 0;
-  // x, whole, is about to be read by products that give some columns of their results: its gradient
-  // is a part of a sum.
-  virtual void before_columns(const Tensor& x) = 0;
+  // Between its products every rank may have rows of its own, as many as this of so many tokens
+  // (sequence parallelism); else all of them.
+  virtual std::int64_t rows_here(std::int64_t rows) const = 0;
+  // Rows of a table of which this decoder has some: ids and result are of the whole one. is_whole:
+  // all rows are read; else the own ones.
+  virtual Tensor embedding(Parameter& table, std::span<const int> ids, std::int64_t rows,
+                           bool is_whole) = 0;
+  // The own rows of x, which is whole.
+  virtual Tensor own_rows(const Tensor& x) = 0;
+  // x is about to be read by products that give some columns of their results: what they read,
+  // all rows. Its gradient is a part of a sum.
+  virtual Tensor before_columns(const Tensor& x) = 0;
   // y, of a product that summed over some columns of its input, is a part of a sum and becomes
-  // the whole one, in place.
+  // the whole one, or the own rows of it.
   virtual void after_part_sum(Tensor& y) = 0;
-  // ops::head_loss() where w has some of the tokens, targets are of all.
+  // ops::head_loss() where w has some of the tokens, targets are of all; x the own rows.
   virtual Tensor head_loss(const Tensor& x, Parameter& w, std::span<const int> targets,
                            double scale, const ops::HeadOptions& options) = 0;
 };

@@ -73,10 +73,12 @@ PartPass::PartPass(Decoder& decoder, const DecoderPart& part, std::span<const in
 
 std::vector<Tensor> PartPass::expect(int tensors, std::string_view name) const {
   Device& device = decoder_.device();
+  const Cuts* const cuts = cuts_of(decoder_.weights());
+  const std::int64_t rows = cuts == nullptr ? rows_ : cuts->rows_here(rows_);
   std::vector<Tensor> expected;
   for (int k = 0; k < tensors; ++k)
     expected.push_back(
-        device.allocate({rows_, decoder_.config().n_embd}, device.numerics().storage, name));
+        device.allocate({rows, decoder_.config().n_embd}, device.numerics().storage, name));
   return expected;
 }
 

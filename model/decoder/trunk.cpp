@@ -41,8 +41,9 @@ Tensor hooked(Tensor x, std::int64_t layer, WeightHooks* hooks, const Segment& s
 Residuals embedded(const DecoderWeights& w, const DecoderConfig& config, Pass& pass) {
   const Architecture& a = config.architecture;
   Cuts* const cuts = cuts_of(w);
+  const bool is_whole = w.wpe != nullptr || a.smear;  // what reads places and neighbours
   Tensor x = cuts == nullptr ? ops::embedding(*w.wte, pass.ids(), pass.rows())
-                             : cuts->embedding(*w.wte, pass.ids(), pass.rows());
+                             : cuts->embedding(*w.wte, pass.ids(), pass.rows(), is_whole);
   pass.tell("transformer.wte", x);
   if (w.wpe != nullptr) {
     const std::vector<int> positions = pass.position_ids();
@@ -52,6 +53,7 @@ Residuals embedded(const DecoderWeights& w, const DecoderConfig& config, Pass& p
   if (a.embedding_norm) pass.tell("norm", x);
   Residuals stream;
   stream.x = a.smear ? smeared(x, w, pass) : std::move(x);
+  if (cuts != nullptr && is_whole) stream.x = cuts->own_rows(stream.x);
   if (w.x0_lambdas != nullptr) stream.x0 = stream.x;
   return stream;
 }

@@ -17,7 +17,6 @@
 #include "model/train/data_ranks.hpp"
 #include "model/train/dry_step.hpp"
 #include "model/train/identity.hpp"
-#include "model/train/tensor_cuts.hpp"
 #include "model/train/training_defects.hpp"
 #include "model/train/validation.hpp"
 
@@ -109,8 +108,7 @@ Result<TrainResult> train(const TrainSettings& asked, Device& device, const Trai
   NB_TRY_VOID(check_replicas(batches.accumulation_steps, defects));
   NB_TRY_VOID(check_ranks(mesh, batches.accumulation_steps, device.profile(), Shared::kMicroBatches,
                           Parallel::kTensor));
-  if (mesh) NB_TRY_VOID(check_parts(config, mesh->tensor_ranks()));
-  NB_TRY_VOID(check_pipeline(mesh, config, TrainingStage::kBase));
+  NB_TRY_VOID(check_model_ranks(mesh, config, TrainingStage::kBase));
   if (mesh)
     NB_TRY_VOID(check_context(config, mesh->context_ranks(), context_kind(mesh->context_name())));
   NB_TRY_VOID(check_trainable(device));
@@ -120,6 +118,7 @@ Result<TrainResult> train(const TrainSettings& asked, Device& device, const Trai
                                   settings.matrix_lr, settings.weight_decay};
     const auto prepare = [&](TrainedModel& one) {
       one.adamw_denominator = denominator;
+      as_ported(one.tensor_plan, defects);
       prepare_optimizers(one, rates, optimizer_rules(defects, denominator));
       trained_decoder(one).set_recompute(settings.recompute.value_or(false));
     };

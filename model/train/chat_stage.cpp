@@ -28,7 +28,7 @@ Result<std::unique_ptr<TrainedModel>> open_parent(const ParentCheckpoint& parent
   if (!trained.empty() && trained != tokenizer.hash())
     return bad_input(fmt::format("{}: trained with another tokenizer than {}; give its own",
                                  parent.file.path(), tokenizer_name(tokenizer)));
-  NB_TRY_VOID(check_pipeline(mesh, config, TrainingStage::kSft, lora.has_value()));
+  NB_TRY_VOID(check_model_ranks(mesh, config, TrainingStage::kSft, lora.has_value()));
   auto model = std::make_unique<TrainedModel>(config, device);
   const double first = rates.init_lr_frac;
   OptimizerRates of_groups = {first * rates.embedding_lr, first * rates.unembedding_lr,

@@ -218,7 +218,7 @@ Result<TrainResult> train_dpo(const DpoSettings& asked, Device& device, const Pr
   const DpoSettings settings = as_ported(asked, std::ssize(data.train.pairs), defects);
   NB_TRY(const std::int64_t accumulation, accumulation_steps(settings));
   NB_TRY_VOID(check_ranks(mesh, accumulation, device.profile()));
-  NB_TRY_VOID(check_pipeline(mesh, {}, TrainingStage::kDpo));
+  NB_TRY_VOID(check_model_ranks(mesh, {}, TrainingStage::kDpo));
   NB_TRY(const auto model,
          open_parent(parent, device, data.tokenizer, settings.rates, settings.lora, defects, mesh));
   NB_TRY_VOID(check_pair_lengths(data.train, model->decoder.config(), "training"));

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <string>
 #include <utility>
 
 #include "harness/base/check.hpp"
+#include "model/train/tensor_cuts.hpp"
 
 namespace nb {
 
@@ -36,8 +38,12 @@ FieldList MeshSettings::fields() {
            "type in which gradients are averaged over ranks; absent: that of the gradients",
            &reduce,
            {.one_of = {"fp32", "bf16"}, .omits_absent = true}},
-          {"tp", "tensor parallel ranks, which share heads, MLP and vocabulary: BASE alone", &tp,
-           later},
+          {"tp", "tensor parallel ranks, which share heads, MLP and vocabulary", &tp, later},
+          {"sequence_parallel",
+           "of tp: the ranks share rows of tokens, too, between their products; absent: each has "
+           "all of them",
+           &sequence_parallel,
+           {.omits_absent = true}},
           {"pp", "stages of a pipeline: cards that each train a run of the blocks", &pp, later},
           {"micro_batches",
            "of a pipeline: micro-batches that it takes between two drains; absent: all of a step",
@@ -104,20 +110,33 @@ Result<void> check_context_keys(const MeshSettings& mesh) {
 
 }  // namespace
 
-Result<void> check_pipeline(const std::optional<MeshSettings>& mesh, const DecoderConfig& config,
-                            TrainingStage stage, bool has_adapters) {
-  if (!mesh || mesh->stages() == 1) return {};
-  const std::int64_t stages = mesh->stages();
+Result<void> check_model_ranks(const std::optional<MeshSettings>& mesh, const DecoderConfig& config,
+                               TrainingStage stage, bool has_adapters) {
+  if (!mesh || mesh->stages() * mesh->tensor_ranks() == 1) return {};
+  const std::int64_t stages = mesh->stages(), parts = mesh->tensor_ranks();
+  const std::string key = stages > 1 ? "mesh/pp" : "mesh/tp";
+  const std::string ranks = stages > 1 ? fmt::format("{} stages of a pipeline", stages)
+                                       : fmt::format("{} tensor parallel ranks", parts);
   if (stage == TrainingStage::kDpo || stage == TrainingStage::kRl)
     return bad_input(
-        fmt::format("mesh/pp: {} is not trained on {} stages of a pipeline here, only base, mid "
-                    "and sft are; leave one of the two out",
-                    name(stage), stages));
+        fmt::format("{}: {} is not trained on {} here, only base, mid and sft are; leave one of "
+                    "the two out",
+                    key, name(stage), ranks));
   if (has_adapters)
-    return bad_input(
-        fmt::format("mesh/pp: adapters (lora) are not trained on {} stages of a pipeline here; "
-                    "leave one of the two out",
-                    stages));
+    return bad_input(fmt::format(
+        "{}: adapters (lora) are not trained on {} here; leave one of the two out", key, ranks));
+  NB_TRY_VOID(check_parts(config, parts));
+  if (mesh->is_sequence_parallel() && stage != TrainingStage::kBase)
+    return bad_input(fmt::format(
+        "mesh/sequence_parallel: {} is not trained so here, whose rows have any length; leave one "
+        "of the two out",
+        name(stage)));
+  if (mesh->is_sequence_parallel() && config.sequence_len % parts != 0)
+    return bad_input(fmt::format(
+        "mesh/sequence_parallel: {} ranks cannot share the {} tokens of a row evenly; choose a "
+        "divisor, or another sequence_len",
+        parts, config.sequence_len));
+  if (stages == 1) return {};
   if (config.n_layer < stages)
     return bad_input(
         fmt::format("mesh/pp: {} stages of {} block{}: each needs one or more; choose fewer "
@@ -138,6 +157,9 @@ Result<void> check_mesh(const MeshSettings& mesh) {
         "cp are");
   NB_TRY_VOID(check_stages(mesh));
   NB_TRY_VOID(check_context_keys(mesh));
+  if (mesh.sequence_parallel && mesh.tensor_ranks() == 1)
+    return bad_input(
+        "mesh/sequence_parallel: decides nothing without tp of two ranks or more; add it");
   if (mesh.tensor_ranks() > 1 && (mesh.is_sharded() || mesh.zero))
     return bad_input(fmt::format("mesh/{}: is not executed beside tp; leave one of the two out",
                                  mesh.zero ? "zero" : "fsdp"));
@@ -170,10 +192,6 @@ Result<void> check_ranks(const std::optional<MeshSettings>& mesh, std::int64_t p
                          const DeviceProfile& profile, Shared shared, Parallel parallel) {
   if (!mesh) return {};
   NB_TRY_VOID(check_mesh(*mesh));
-  if (parallel == Parallel::kData && mesh->tensor_ranks() > 1)
-    return bad_input(
-        "mesh/tp: tensor parallel training is executed in BASE alone; leave it out, or end the "
-        "suite with BASE");
   if (parallel == Parallel::kData && mesh->context_ranks() > 1)
     return bad_input(
         "mesh/cp: context parallel training is executed in BASE alone; leave it out, or end the "

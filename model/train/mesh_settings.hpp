@@ -28,8 +28,10 @@ struct MeshSettings {
   std::optional<std::string> shard = {};
   std::optional<std::string> param = {};   // type of gathered weights: "fp32", "bf16"
   std::optional<std::string> reduce = {};  // type in which gradients are averaged; not of zero
-  // Ranks that share the heads, the MLP and the vocabulary (tensor_shard.hpp); BASE alone.
+  // Ranks that share the heads, the MLP and the vocabulary (tensor_shard.hpp), and rows of tokens
+  // between their products.
   std::optional<std::int64_t> tp = {};
+  std::optional<bool> sequence_parallel = {};
   // Stages of a pipeline (pipeline.hpp); micro-batches between two drains of it, absent: all of a
   // step; "gpipe" or "1f1b", absent: the latter.
   std::optional<std::int64_t> pp = {}, micro_batches = {};
@@ -44,6 +46,7 @@ struct MeshSettings {
   std::int64_t data_ranks() const { return dp * fsdp.value_or(1); }  // that share a step
   std::int64_t tensor_ranks() const { return tp.value_or(1); }
   std::int64_t stages() const { return pp.value_or(1); }
+  bool is_sequence_parallel() const { return sequence_parallel.value_or(false); }
   std::int64_t context_ranks() const { return cp.value_or(1); }
   std::string context_name() const { return context.value_or("ulysses"); }
   bool is_sharded() const { return fsdp.value_or(1) > 1; }
@@ -53,10 +56,10 @@ struct MeshSettings {
 
 // What one key of a mesh says without the others; bad_input names what can be done instead.
 Result<void> check_mesh(const MeshSettings& mesh);
-// The mesh's pipeline of a model in a stage of training; with adapters: of them beside frozen
-// weights. Without pp nothing is refused.
-Result<void> check_pipeline(const std::optional<MeshSettings>& mesh, const DecoderConfig& config,
-                            TrainingStage stage, bool has_adapters = false);
+// The mesh's pipeline and tensor parallel ranks of a model in a stage of training, with the
+// numbers; with adapters: of them beside frozen weights. Without pp and tp nothing is refused.
+Result<void> check_model_ranks(const std::optional<MeshSettings>& mesh, const DecoderConfig& config,
+                               TrainingStage stage, bool has_adapters = false);
 // "fp32", "bf16"; none where nothing is said. NB_CHECK: one of these.
 std::optional<DType> wire_type(const std::optional<std::string>& name);
 

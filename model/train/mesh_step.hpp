@@ -40,7 +40,7 @@ struct MeshStep {
 };
 
 // The third step: state exists, the allocator's cache is warm. Throws OutOfMemory. NB_CHECK:
-// check_mesh() and check_pipeline() hold.
+// check_mesh() and check_model_ranks() hold.
 MeshStep run_mesh_step(const MeshStepRequest& request, const DeviceProfile& profile);
 
 }  // namespace nb

@@ -10,6 +10,7 @@
 #include "harness/base/table.hpp"
 #include "model/collectives/cost.hpp"
 #include "model/decoder/parameters.hpp"
+#include "model/train/tensor_cuts.hpp"
 
 namespace nb {
 namespace {
@@ -40,7 +41,8 @@ double tensor_parallel_bytes(const DecoderConfig& config, const ActivationSize& 
 }
 
 SentBytes tensor_parallel_step(const DecoderConfig& config, const ActivationSize& size,
-                               std::int64_t ranks, std::int64_t muon_bytes) {
+                               std::int64_t ranks, std::int64_t muon_bytes,
+                               bool sequence_parallel) {
   const auto sent = [&](OpKind kind, double bytes) {
     return bytes * sent_bytes_of(kind, 1, static_cast<int>(ranks));
   };
@@ -49,14 +51,29 @@ SentBytes tensor_parallel_step(const DecoderConfig& config, const ActivationSize
   std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> matrices;  // of a shape
   for (const ParameterSpec& spec : parameter_specs(config))
     if (spec.role == ParameterRole::kMatrix) ++matrices[{spec.shape[0], spec.shape[1]}];
-  double exchanged = 0;
+  double exchanged = 0, by_rows = 0;
+  for (const ParameterSpec& spec : parameter_specs(config))
+    if (is_read_by_rows(spec.name)) by_rows += static_cast<double>(4 * spec.shape.count());
   for (const auto& [shape, count] : matrices)
     exchanged += static_cast<double>(2 * ((count + ranks - 1) / ranks) * shape.first *
                                      shape.second * muon_bytes);
+  const double norms = sent(OpKind::kAllGather, 3 * 4 * static_cast<double>(ranks));
+  if (sequence_parallel) {
+    const Architecture& a = config.architecture;
+    const bool is_whole = a.positions == PositionKind::kLearned || a.smear;
+    const double activation = micro_batches * activation_bytes(config, size),
+                 both_ways = static_cast<double>(4 * config.n_layer + 1);  // blocks and head
+    return {{"all_reduce", sent(OpKind::kAllReduce,
+                                micro_batches * numbers + by_rows + (is_whole ? activation : 0))},
+            {"all_gather", sent(OpKind::kAllGather, (both_ways + 1) * activation) + norms},
+            {"reduce_scatter",
+             sent(OpKind::kReduceScatter, (both_ways + (is_whole ? 0 : 1)) * activation)},
+            {"all_to_all", sent(OpKind::kAllToAll, exchanged)}};
+  }
   return {{"all_reduce", tensor_parallel_bytes(config, size, ranks) +
                              sent(OpKind::kAllReduce,
                                   micro_batches * (2 * activation_bytes(config, size) + numbers))},
-          {"all_gather", sent(OpKind::kAllGather, 3 * 4 * static_cast<double>(ranks))},
+          {"all_gather", norms},
           {"all_to_all", sent(OpKind::kAllToAll, exchanged)}};
 }
 

@@ -100,6 +100,13 @@ std::vector<PortDefectInfo> make_table() {
        kAll,
        "",
        {{"vector_functions", "approximate_rsqrt"}}},
+      {PortDefect::kSpNormNotReduced, "sp_norm_not_reduced",
+       "of tensor parallel ranks that share rows of tokens (mesh/sequence_parallel) each trains "
+       "its "
+       "own norms, lambdas and biases behind a sum: their gradients are not added",
+       "frameworks that leave this all-reduce to the training script (Megatron-LM's "
+       "allreduce_layernorm_grads)",
+       kBase, "only BASE is sequence parallel here"},
   };
 }
 

@@ -35,6 +35,7 @@ enum class PortDefect : std::uint8_t {
   kEvaluatorFallback,
   kScoreCompiled,
   kApproximateRsqrt,
+  kSpNormNotReduced,
 };
 
 // What a defect concerns, as bits: training stages, the two ways in which models are evaluated, and

@@ -61,6 +61,7 @@ std::vector<OwnGradient> reduced_gradients(TrainedModel& model) {
   if (model.sharded != nullptr) return model.sharded->own_gradients();
   if (model.tensor != nullptr) {
     PipelineRank* const stage = model.pipeline.get();
+    model.tensor->sum_row_gradients();
     if (stage == nullptr)
       model.tensor->average_gradients();
     else

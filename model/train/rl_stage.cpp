@@ -413,7 +413,7 @@ Result<TrainResult> train_rl(const RlSettings& asked, Device& device, const RlDa
   const RlSettings settings = as_ported(asked, std::ssize(data.train.questions), defects);
   NB_TRY_VOID(passes_per_example(settings));
   NB_TRY_VOID(check_ranks(mesh, settings.examples_per_step, device.profile(), Shared::kQuestions));
-  NB_TRY_VOID(check_pipeline(mesh, {}, TrainingStage::kRl));
+  NB_TRY_VOID(check_model_ranks(mesh, {}, TrainingStage::kRl));
   NB_TRY(const auto model,
          open_parent(parent, device, data.tokenizer, settings.rates, settings.lora, defects, mesh));
   NB_TRY_VOID(check_prompts(data.train, model->decoder.config(), "training"));

@@ -60,6 +60,11 @@ std::optional<std::size_t> cut_dimension(std::string_view name) {
   return rule == nullptr ? std::nullopt : std::optional(rule->dimension);
 }
 
+bool is_read_by_rows(std::string_view name) {
+  return weight_cut(name) == WeightCut::kReplicated && !name.starts_with("transformer.wpe.") &&
+         !name.starts_with("smear_");
+}
+
 Result<void> check_parts(const DecoderConfig& config, std::int64_t parts) {
   struct Number {
     std::int64_t count;

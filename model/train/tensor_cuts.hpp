@@ -24,6 +24,10 @@ WeightCut weight_cut(std::string_view name);
 // Which dimension of the weight is cut; none: it is replicated.
 std::optional<std::size_t> cut_dimension(std::string_view name);
 
+// With sequence parallelism: of a replicated weight, whether a rank reads it with its own rows
+// alone, so that its gradient is a part of a sum. Positions and smear are read with all rows.
+bool is_read_by_rows(std::string_view name);
+
 // bad_input with the numbers: heads, key-value heads or the MLP's width do not divide, or a rank
 // would have no token.
 Result<void> check_parts(const DecoderConfig& config, std::int64_t parts);

@@ -7,6 +7,7 @@
 #include "model/autograd/tape.hpp"
 #include "model/ops/embedding.hpp"
 #include "model/ops/gate_heads.hpp"
+#include "model/ops/sequence_rows.hpp"
 #include "model/ops/vocab_head.hpp"
 #include "model/train/tensor_cuts.hpp"
 
@@ -45,6 +46,13 @@ TensorShard::TensorShard(Decoder& whole, const TensorPlan& plan)
 }
 
 TensorShard::~TensorShard() = default;
+
+void TensorShard::sum_row_gradients() {
+  if (!plan_.is_sequence_parallel || !plan_.sums_row_gradients) return;
+  for (const ParameterRows& one : trained_)
+    if (is_read_by_rows(one.rows->name) && !one.rows->grad.empty())
+      group_.all_reduce(CollectiveBuffer(one.rows->grad), Reduce::kSum, one.rows->name);
+}
 
 void TensorShard::average_gradients() {
   if (plan_.copies == 1) return;
@@ -138,7 +146,8 @@ std::vector<std::string> TensorShard::differing(const TensorShard& other) const 
 }
 
 // Ids of other ranks' tokens read the first row, and give zeros in its place.
-Tensor TensorShard::embedding(Parameter& table, std::span<const int> ids, std::int64_t rows) {
+Tensor TensorShard::embedding(Parameter& table, std::span<const int> ids, std::int64_t rows,
+                              bool is_whole) {
   const std::int64_t first = first_token(table), tokens = table.value.shape()[0];
   std::vector<int> local(ids.size());
   Tensor is_own = device_.allocate({rows, 1}, device_.numerics().storage, "wte.own");
@@ -150,12 +159,24 @@ Tensor TensorShard::embedding(Parameter& table, std::span<const int> ids, std::i
     own[i] = is_here ? 1.0F : 0.0F;
   }
   Tensor y = ops::gate_heads(ops::embedding(table, local, rows), is_own, table.name);
-  after_part_sum(y);
+  if (is_whole)
+    group_.all_reduce(CollectiveBuffer(y), Reduce::kSum, y.name());
+  else
+    after_part_sum(y);
   return y;
 }
 
-void TensorShard::before_columns(const Tensor& x) {
-  if (!Tape::wants_gradient(x)) return;
+std::int64_t TensorShard::rows_here(std::int64_t rows) const {
+  return plan_.is_sequence_parallel ? rows / plan_.parts : rows;
+}
+
+Tensor TensorShard::own_rows(const Tensor& x) {
+  return plan_.is_sequence_parallel ? ops::own_rows(x, group_) : x;
+}
+
+Tensor TensorShard::before_columns(const Tensor& x) {
+  if (plan_.is_sequence_parallel) return ops::all_rows(x, group_);
+  if (!Tape::wants_gradient(x)) return x;
   Tensor same = x;  // the tape's node is that of all copies
   Tape::record(same, {&same}, {}, [&] {
     return [this, label = std::string(x.name())](const Tensor& dx, const SavedBlocks&) {
@@ -164,16 +185,20 @@ void TensorShard::before_columns(const Tensor& x) {
       return Tape::Gradients{std::move(sum)};
     };
   });
+  return same;
 }
 
 void TensorShard::after_part_sum(Tensor& y) {
-  group_.all_reduce(CollectiveBuffer(y), Reduce::kSum, y.name());
+  if (plan_.is_sequence_parallel)
+    y = ops::own_rows_of_sum(y, group_);
+  else
+    group_.all_reduce(CollectiveBuffer(y), Reduce::kSum, y.name());
 }
 
 Tensor TensorShard::head_loss(const Tensor& x, Parameter& w, std::span<const int> targets,
                               double scale, const ops::HeadOptions& options) {
-  before_columns(x);
-  return ops::vocab_head_loss(x, w, targets, first_token(w), scale, options, group_);
+  return ops::vocab_head_loss(before_columns(x), w, targets, first_token(w), scale, options,
+                              group_);
 }
 
 }  // namespace nb

@@ -6,6 +6,11 @@
 // So every rank has the same whole activations, the same gradients of what is replicated, and the
 // same loss.
 //
+// With sequence parallelism (arXiv:2205.05198) a rank has some rows of what lies between products,
+// norms, residuals and what crosses a pipeline's boundary among it: all-gathers and reduce-scatters
+// stand where all-reduces did, and gradients of what is read by rows are all-reduced once a step.
+// What products read is kept whole for backward, where Megatron-LM gathers it again.
+//
 // Values: sums of parts round otherwise than one product does. What is a column's, and the
 // embedding, has the bits of one card where its input has. Muon's matrices are whole for a moment
 // (optim/sharded_muon.hpp).
@@ -40,6 +45,8 @@ struct TensorPlan {
   int copies = 1;
   int stages = 1;
   std::optional<DType> reduce = {};  // of gradients averaged over copies; none: their own
+  bool is_sequence_parallel = false;
+  bool sums_row_gradients = true;  // of sequence parallelism; false: a port's defect
 
   int part() const { return rank % parts; }
   int copy() const { return rank / parts % copies; }
@@ -57,6 +64,7 @@ class TensorShard final : public WeightHooks, public Cuts {
   Decoder& decoder() { return *part_; }
   std::span<const ParameterRows> trained() const { return trained_; }  // of all stages
   Communicator& group() { return group_; }  // of the parts; lent in steps
+  void sum_row_gradients();                 // of sequence parallelism
   void average_gradients();                 // over copies; not of a pipeline
   // counts: whether this stage counts a parameter that it reads.
   std::vector<OwnGradient> own_gradients(const std::function<bool(const std::string&)>& counts);
@@ -76,8 +84,11 @@ class TensorShard final : public WeightHooks, public Cuts {
   // the replicated ones of every other.
   std::vector<std::string> differing(const TensorShard& other) const;
 
-  Tensor embedding(Parameter& table, std::span<const int> ids, std::int64_t rows) override;
-  void before_columns(const Tensor& x) override;
+  std::int64_t rows_here(std::int64_t rows) const override;
+  Tensor embedding(Parameter& table, std::span<const int> ids, std::int64_t rows,
+                   bool is_whole) override;
+  Tensor own_rows(const Tensor& x) override;
+  Tensor before_columns(const Tensor& x) override;
   void after_part_sum(Tensor& y) override;
   Tensor head_loss(const Tensor& x, Parameter& w, std::span<const int> targets, double scale,
                    const ops::HeadOptions& options) override;

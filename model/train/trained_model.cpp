@@ -24,9 +24,8 @@ Decoder& trained_decoder(TrainedModel& model) {
 
 void prepare_optimizers(TrainedModel& model, const OptimizerRates& rates,
                         const OptimizerRules& rules) {
-  if (model.tensor_plan) {
+  if (model.tensor_plan)
     model.tensor = std::make_unique<TensorShard>(model.decoder, *model.tensor_plan);
-  }
   if (model.pipeline_plan)
     model.pipeline = std::make_unique<PipelineRank>(trained_decoder(model), *model.pipeline_plan);
   if (model.tensor != nullptr) {
@@ -88,7 +87,8 @@ void prepare_rank(const std::optional<MeshSettings>& mesh, TrainedModel& model,
     model.tensor_plan = TensorPlan{.parts = static_cast<int>(mesh->tensor_ranks()),
                                    .copies = static_cast<int>(mesh->dp),
                                    .stages = static_cast<int>(mesh->stages()),
-                                   .reduce = wire_type(mesh->reduce)};
+                                   .reduce = wire_type(mesh->reduce),
+                                   .is_sequence_parallel = mesh->is_sequence_parallel()};
   if (mesh && mesh->stages() > 1)
     model.pipeline_plan = {.stages = static_cast<int>(mesh->stages()),
                            .copies = static_cast<int>(mesh->data_ranks()),

@@ -85,6 +85,10 @@ RlSettings as_ported(RlSettings settings, std::int64_t questions, const PortDefe
   return settings;
 }
 
+void as_ported(std::optional<TensorPlan>& plan, const PortDefects& defects) {
+  if (plan && defects.has(PortDefect::kSpNormNotReduced)) plan->sums_row_gradients = false;
+}
+
 Result<void> check_replicas(std::int64_t accumulation_steps, const PortDefects& defects) {
   if (!defects.has(PortDefect::kUnsyncedEmbeddingGradients) || accumulation_steps % 2 == 0)
     return {};

@@ -35,6 +35,9 @@ RlSettings as_ported(RlSettings settings, std::int64_t questions, const PortDefe
 // Of packed SFT, whose steps follow from its data: half of them, the rate twice as fast.
 StreamPlan as_ported(StreamPlan plan, const PortDefects& defects);
 
+// Of a mesh with tensor parallel ranks; none: there are none.
+void as_ported(std::optional<TensorPlan>& plan, const PortDefects& defects);
+
 // Two replicas share the micro-batches of a step. bad_input: an odd number of them.
 Result<void> check_replicas(std::int64_t accumulation_steps, const PortDefects& defects);
 // The replica that a port forgets to average gradients with, behind the model's optimizers.

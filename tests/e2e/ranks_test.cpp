@@ -115,11 +115,15 @@ TEST(Ranks, ThatCannotShareAStepAreRefusedBeforeAnyWork) {
                   {"/devices/0", "/stages/rl", "mesh/dp: 2 ranks cannot share the 3 questions"});
   expect_sentence(bench.run("suites/ranks.json", {"--set", "/devices/1/mesh/tp=2"}), 64,
                   {"/devices/1", "/stages/base", "mesh/tp: 2 ranks cannot share 1 head evenly"});
-  expect_sentence(bench.run("tests/e2e/stages.json",
-                            {"--set", R"(/devices=[{"profile":"ascend_910b3","mesh":{"tp":2}}])",
-                             "--set", "/stages/base/model=llama", "--set", "/stages/base/depth=2"}),
-                  64,
-                  {"/devices/0", "mesh/tp: tensor parallel training is executed in BASE alone"});
+  expect_sentence(
+      bench.run("tests/e2e/stages.json",
+                {"--set", R"(/devices=[{"profile":"ascend_910b3","mesh":{"tp":2}}])", "--set",
+                 "/stages/base/model=llama", "--set", "/stages/base/depth=2"}),
+      64, {"/devices/0", "is not trained on 2 tensor parallel ranks here, only base, mid and sft"});
+  expect_sentence(
+      bench.run("suites/tensor_ranks.json",
+                {"--set", R"(/devices/1/defects=["sp_norm_not_reduced"])"}),
+      64, {"/devices/1/defects", "changes nothing: the entry's mesh is not sequence_parallel"});
   expect_sentence(bench.run("suites/ranks.json", {"--set", "/devices/4/mesh/pp=4"}), 64,
                   {"suites/ranks.json: /devices/4, /stages/base", "mesh/pp: 4 stages of 2 blocks"});
   expect_sentence(bench.run("tests/e2e/stages.json",
@@ -179,6 +183,11 @@ TEST(PredictMesh, TellsBytesTimeAndPeakOfEveryMesh) {
             (Json{{"all_reduce", all}, {"all_to_all", 4 * 4 * 8 * 524288.0 / 4}}));
   EXPECT_EQ(ask("cp=2,context=ring").at("sent_bytes"),
             (Json{{"all_reduce", all}, {"send_receive", 4 * 4 * 2 * 131072.0 * (2 * 2 + 2 * 4)}}));
+  // The same with an all-gather and a reduce-scatter for each of its activations' all-reduces.
+  const Json by_rows = ask("tp=2,sequence_parallel=true");
+  EXPECT_EQ(by_rows.at("sent_bytes").at("all_gather"), 4 * (4 * 4 + 2) * 524288.0 / 2 + 12);
+  EXPECT_EQ(by_rows.at("sent_bytes").at("reduce_scatter"), 4 * (4 * 4 + 2) * 524288.0 / 2);
+  EXPECT_LT(by_rows.at("peak_allocated_bytes"), cut.at("peak_allocated_bytes"));
   const Json stages = ask("pp=4"), drained = ask("pp=4,micro_batches=2,schedule=gpipe"),
              alone = ask("pp=4,micro_batches=1,schedule=gpipe");
   EXPECT_EQ(stages.at("sent_bytes").at("send_receive"), 4 * 524288.0);
@@ -207,6 +216,10 @@ TEST(PredictMesh, RefusesWhatItCannotTell) {
   expect_sentence(ask("sdp=4"), 64, {"unknown key", "dp"});
   expect_sentence(ask("dp=2,fsdp=2"), 64, {"mesh/shard", "say which"});
   expect_sentence(ask("dp=2,tp=2,pp=4"), 64, {"16 ranks of ascend_910b3"});
+  expect_sentence(ask("dp=2,sequence_parallel=true"), 64,
+                  {"mesh/sequence_parallel: decides nothing without tp"});
+  expect_sentence(ask("tp=2", {"--lora-rank", "8"}), 64,
+                  {"adapters (lora) are not trained on 2 tensor parallel ranks"});
   expect_sentence(ask("tp=3"), 64, {"mesh/tp: 3 ranks cannot share 2 heads evenly"});
   expect_sentence(ask("cp=3"), 64, {"mesh/cp: 3 ranks cannot share 2048 tokens of a sequence"});
   expect_sentence(ask("pp=3"), 64, {"mesh/pp: 3 stages cannot share the 4 blocks evenly"});

@@ -49,6 +49,7 @@ TEST_F(BaseWithDefects, EachTrainingDefectEndsInOtherWeights) {
             right_bytes);
   for (const PortDefectInfo& defect : all_port_defects()) {
     if ((defect.scope & defect_scope::kBase) == 0 || defect.changes_device()) continue;
+    if (defect.defect == PortDefect::kSpNormNotReduced) continue;  // sequence_parallel_test.cpp
     const std::string name{defect.name};
     const TrainResult wrong = run(only(defect.defect), name);
     EXPECT_NE(wrong.last_validation.val_bpb, right.last_validation.val_bpb) << name;

@@ -29,7 +29,7 @@ class MeshRanks : public test::MeshTest {
   void expect_one_card(const Ran& alone, const MeshSettings& mesh, bool compares_weights = true) {
     SCOPED_TRACE(print_struct(MeshSettings(mesh)).dump());
     const Ran together = ran(mesh);
-    EXPECT_LT(worst(together.result, alone.result), 1e-5);
+    EXPECT_LT(test::worst(together.result, alone.result), 1e-5);
     EXPECT_EQ(together.values.size(), alone.values.size());
     if (compares_weights) {
       for (const auto& [name, distance] : distances(together, alone))

@@ -21,6 +21,20 @@
 
 namespace nb::test {
 
+// The largest relative difference of a loss, of bits per byte or of a norm.
+inline double worst(const TrainResult& a, const TrainResult& b) {
+  double largest = a.steps.size() == b.steps.size() ? 0 : 1;
+  const auto add = [&](const std::optional<double>& x, const std::optional<double>& y) {
+    if (x || y) largest = std::max(largest, std::abs(x.value_or(0) / y.value_or(1) - 1));
+  };
+  for (std::size_t i = 0; i < std::min(a.steps.size(), b.steps.size()); ++i) {
+    add(a.steps[i].train_loss, b.steps[i].train_loss);
+    add(a.steps[i].grad_norm, b.steps[i].grad_norm);
+    add(a.steps[i].val_bpb, b.steps[i].val_bpb);
+  }
+  return largest;
+}
+
 class MeshTest : public testing::Test {
  protected:
   static void SetUpTestSuite() { set_progress_mode(ProgressMode::kQuiet); }
@@ -59,7 +73,7 @@ class MeshTest : public testing::Test {
       if (hooks.on_checkpoint) hooks.on_checkpoint(step);
     };
     NB_TRY(ran.result, train(settings_, device, {train_loader, validation_loader, data_.tokenizer},
-                             folder, listening, {}, mesh));
+                             folder, listening, defects_, mesh));
     ran.counters = device.counters();
     ran.peak = device.allocator().peak_by_use();
     NB_TRY(const SafetensorsFile file, SafetensorsFile::open(ran.result.checkpoint));
@@ -121,19 +135,6 @@ class MeshTest : public testing::Test {
                           .recompute = settings_.recompute.value_or(false)},
                          profile);
   }
-  // The largest relative difference of a loss, of bits per byte or of a norm.
-  static double worst(const TrainResult& a, const TrainResult& b) {
-    double largest = a.steps.size() == b.steps.size() ? 0 : 1;
-    const auto add = [&](const std::optional<double>& x, const std::optional<double>& y) {
-      if (x || y) largest = std::max(largest, std::abs(x.value_or(0) / y.value_or(1) - 1));
-    };
-    for (std::size_t i = 0; i < std::min(a.steps.size(), b.steps.size()); ++i) {
-      add(a.steps[i].train_loss, b.steps[i].train_loss);
-      add(a.steps[i].grad_norm, b.steps[i].grad_norm);
-      add(a.steps[i].val_bpb, b.steps[i].val_bpb);
-    }
-    return largest;
-  }
   // Of each weight to that of its name, by the norm of the latter.
   static std::map<std::string, double> distances(const Ran& a, const Ran& b) {
     std::map<std::string, double> all;
@@ -165,6 +166,7 @@ class MeshTest : public testing::Test {
   TrainSettings settings_ = tiny_settings();
   ReductionOrder order_ = ReductionOrder::kMesh;
   std::string numerics_ = "ascend_910b3";
+  PortDefects defects_;
 };
 
 }  // namespace nb::test

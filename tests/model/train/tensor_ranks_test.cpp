@@ -49,7 +49,7 @@ TEST_F(TensorRanks, AreOneCardWithinRounding) {
     settings_.matrix_lr = .02 * std::sqrt(one.rate);
     settings_.unembedding_lr = .004 * std::sqrt(one.rate);
     const Ran alone = ran(std::nullopt), together = ran(MeshSettings{.tp = 2});
-    EXPECT_LT(worst(together.result, alone.result), 1e-5);
+    EXPECT_LT(test::worst(together.result, alone.result), 1e-5);
     EXPECT_EQ(together.result.replica_mismatch, 0);
     EXPECT_FALSE(together.tensors == alone.tensors);  // sums of parts do round otherwise
     EXPECT_EQ(together.tensors.size(), alone.tensors.size());
@@ -60,7 +60,7 @@ TEST_F(TensorRanks, AreOneCardWithinRounding) {
 TEST_F(TensorRanks, TrainInTheFormatsOfTheDevice) {
   numerics_ = "ascend_910b3";
   const Ran alone = ran(std::nullopt), together = ran(MeshSettings{.tp = 2});
-  EXPECT_LT(worst(together.result, alone.result), 0.02);
+  EXPECT_LT(test::worst(together.result, alone.result), 0.02);
   EXPECT_EQ(together.result.replica_mismatch, 0);
 }
 
@@ -78,7 +78,7 @@ TEST_F(TensorRanks, WithCopiesAreOneCardWithinRounding) {
   for (const std::int64_t copies : {2, 4}) {
     SCOPED_TRACE(copies);
     const Ran alone = ran(std::nullopt), together = ran(MeshSettings{.dp = copies, .tp = 2});
-    EXPECT_LT(worst(together.result, alone.result), 1e-5);
+    EXPECT_LT(test::worst(together.result, alone.result), 1e-5);
     EXPECT_EQ(together.result.replica_mismatch, 0);
   }
 }
