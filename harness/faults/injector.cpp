@@ -112,8 +112,17 @@ bool Injector::adds_to_another(const RankFault& fault) {
   return false;
 }
 
+bool Injector::skips_overflows() const {
+  return first_.numerics().loss_scaling == LossScaling::kDynamic;
+}
+
 FaultOutcome Injector::outcome(const Planted& planted) const {
-  return outcome_of(planted.fault, limits_, launcher_, ranks_, planted.site);
+  FaultOutcome out = outcome_of(planted.fault, limits_, launcher_, ranks_, planted.site);
+  if (planted.fault.kind == FaultKind::kNan && skips_overflows())
+    out.note = fmt::format(
+        "rank {} had a NaN in step {}: all ranks skip that step, and the loss scale is halved",
+        planted.fault.first_rank(), *planted.fault.step);
+  return out;
 }
 
 void Injector::happened(Planted& planted, StepPart part, std::int64_t step, TrainedModel& model) {
@@ -237,6 +246,7 @@ void Injector::slow_down(Planted& planted, StepPart part, std::int64_t step, Tra
 }
 
 bool Injector::goes_on_with_nan(std::int64_t step) const {
+  if (skips_overflows()) return false;
   return std::ranges::any_of(planted_, [step](const Planted& planted) {
     return planted.fault.kind == FaultKind::kNan && planted.fault.due_step() <= step;
   });

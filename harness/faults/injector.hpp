@@ -64,6 +64,7 @@ class Injector final : public Disturbance {
   StepPart part_met(const RankFault& fault, const TrainedModel& model) const;
   bool adds_to_another(const RankFault& fault);
   bool is_reached(const Planted& planted) const;
+  bool skips_overflows() const;
   FaultOutcome outcome(const Planted& planted) const;
   FailureStory story(const Planted& planted) const;
 

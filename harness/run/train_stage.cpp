@@ -43,15 +43,19 @@ namespace {
 class Recorder {
  public:
   static Result<Recorder> create(const StageContext& context, Device& device, TrainingStage stage) {
+    std::vector<std::string> columns = step_columns(stage);
+    if (device.numerics().loss_scaling != LossScaling::kNone) columns.emplace_back("grad_scale");
     NB_TRY(SeriesWriter series,
-           SeriesWriter::open(context.folder / "steps.csv", step_columns(stage), /*first_step=*/0));
+           SeriesWriter::open(context.folder / "steps.csv", columns, /*first_step=*/0));
     return Recorder(context, device, stage, std::move(series));
   }
 
   TrainHooks hooks() {
     TrainHooks hooks;
     hooks.on_step = [this](const StepRow& row) {
-      keep(series_.append(row.step, step_values(row, stage_)));
+      std::vector<std::optional<double>> values = step_values(row, stage_);
+      if (device_.numerics().loss_scaling != LossScaling::kNone) values.push_back(row.grad_scale);
+      keep(series_.append(row.step, values));
     };
     hooks.on_sample = [this](const SampleText& sample) {
       Json line{{"step", sample.step}, {"prompt", sample.prompt}, {"text", sample.text}};

@@ -37,7 +37,7 @@ NumericsFile::NumericsFile()
       muon_momentum(kDTypes),
       muon_matmul(kDTypes),
       fp16_overflow({"inf_nan", "saturate"}),
-      loss_scaling({"none"}),  // only what is modelled may be asked for
+      loss_scaling({"none", "static", "dynamic"}),
       vector_functions({"precise", "approximate_rsqrt"}),
       collective(kDTypes),
       reduction_order({"ring", "mesh", "unordered"}) {

@@ -68,7 +68,7 @@ kernels::AdamWSettings AdamW::settings_of(const AdamWGroup& group,
           .beta2 = rules_.beta2,
           .epsilon = rules_.epsilon,
           .weight_decay = rules_.weight_decay,
-          .step = point.step + 1,
+          .step = point.step - point.skipped + 1,
           .denominator = rules_.denominator};
 }
 

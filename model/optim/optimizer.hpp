@@ -11,9 +11,10 @@
 namespace nb {
 
 struct SchedulePoint {
-  std::int64_t step = 0;     // updates before this one: AdamW's t is one more
+  std::int64_t step = 0;     // steps before this one; AdamW's t is one more update
   double lr_multiplier = 1;  // of every group's rate
   double momentum = 0.95;    // Muon's
+  std::int64_t skipped = 0;  // of the steps before: not made (loss scaling)
 };
 
 struct NamedState {

@@ -17,6 +17,7 @@
 #include "model/train/data_ranks.hpp"
 #include "model/train/dry_step.hpp"
 #include "model/train/identity.hpp"
+#include "model/train/loss_scaler.hpp"
 #include "model/train/training_defects.hpp"
 #include "model/train/validation.hpp"
 
@@ -112,6 +113,7 @@ Result<TrainResult> train(const TrainSettings& asked, Device& device, const Trai
   if (mesh)
     NB_TRY_VOID(check_context(config, mesh->context_ranks(), context_kind(mesh->context_name())));
   NB_TRY_VOID(check_trainable(device));
+  if (mesh && mesh->stages() > 1) NB_TRY_VOID(check_unscaled(device, "a pipeline (mesh/pp)"));
   try {
     TrainedModel model(config, device);
     const OptimizerRates rates = {settings.embedding_lr, settings.unembedding_lr,
@@ -124,6 +126,7 @@ Result<TrainResult> train(const TrainSettings& asked, Device& device, const Trai
     };
     prepare_ranks(mesh, model, prepare);
     add_replica(model, rates, settings, defects);
+    if (model.replica != nullptr) NB_TRY_VOID(check_unscaled(device, "a second replica"));
     if (model.ranks != nullptr && model.replica != nullptr)
       return bad_input(fmt::format("mesh: {} trains two replicas on one card; leave one of the two",
                                    info(PortDefect::kUnsyncedEmbeddingGradients).name));

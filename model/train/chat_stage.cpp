@@ -12,6 +12,7 @@
 #include "model/train/checkpoint.hpp"
 #include "model/train/data_ranks.hpp"
 #include "model/train/identity.hpp"
+#include "model/train/loss_scaler.hpp"
 #include "model/train/training_defects.hpp"
 
 namespace nb {
@@ -23,6 +24,7 @@ Result<std::unique_ptr<TrainedModel>> open_parent(const ParentCheckpoint& parent
                                                   const PortDefects& defects,
                                                   const std::optional<MeshSettings>& mesh) {
   NB_TRY_VOID(check_trainable(device));
+  if (mesh && mesh->stages() > 1) NB_TRY_VOID(check_unscaled(device, "a pipeline (mesh/pp)"));
   NB_TRY(const DecoderConfig config, read_model_config(parent.file));
   NB_TRY(const std::string trained, trained_tokenizer(parent.file));
   if (!trained.empty() && trained != tokenizer.hash())

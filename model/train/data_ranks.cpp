@@ -277,6 +277,7 @@ StepOutcome DataRanks::step(const StepPlan& plan, const SchedulePoint& point,
            plan.accumulation_steps, sharing);
   begin(point.step);
   step_ = point.step;
+  loss_scale_ = plan.loss_scale;
   Device& device = first_.decoder.device();
   StepOutcome outcome;
   BatchHash read;
@@ -322,7 +323,7 @@ StepOutcome DataRanks::step(const StepPlan& plan, const SchedulePoint& point,
       if (first_.disturbance != nullptr)
         first_.disturbance->in_step(part, point.step, model, world);
     };
-    const double share = 1.0 / static_cast<double>(each);
+    const double share = loss_scale_ / static_cast<double>(each);
     const auto round_sum = [&] {
       if (plan.gradient_sum) round_gradients(model, *plan.gradient_sum);
     };

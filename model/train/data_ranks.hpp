@@ -115,6 +115,7 @@ class DataRanks {
   TrainedModel& first_;
   MeshSettings mesh_;
   std::int64_t step_ = 0;  // that runs
+  double loss_scale_ = 1;  // of it
   std::vector<std::unique_ptr<Rank>> others_;
   std::unique_ptr<SharedState> shared_state_;
   SentBytes sent_;
@@ -133,7 +134,7 @@ class DataRanks {
 // stands for all (collectives/symmetric.cpp).
 double update_on_rank(TrainedModel& model, Communicator& world, std::optional<double> grad_clip,
                       const SchedulePoint& point, const std::function<double()>& loss,
-                      const StageObserver* observer);
+                      const StageObserver* observer, double loss_scale = 1);
 // Whose passes train: the rank's part of the model, or all of it.
 Decoder& trained_decoder(TrainedModel& model);
 // Of weights, gradients and optimizer state that ranks share, too.

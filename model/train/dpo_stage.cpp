@@ -11,6 +11,7 @@
 #include "model/ops/transfer.hpp"
 #include "model/tokenizer/chat_tokens.hpp"
 #include "model/train/data_ranks.hpp"
+#include "model/train/loss_scaler.hpp"
 #include "model/train/not_finite.hpp"
 #include "model/train/training_defects.hpp"
 
@@ -219,6 +220,7 @@ Result<TrainResult> train_dpo(const DpoSettings& asked, Device& device, const Pr
   NB_TRY(const std::int64_t accumulation, accumulation_steps(settings));
   NB_TRY_VOID(check_ranks(mesh, accumulation, device.profile()));
   NB_TRY_VOID(check_model_ranks(mesh, {}, TrainingStage::kDpo));
+  NB_TRY_VOID(check_unscaled(device, "dpo"));
   NB_TRY(const auto model,
          open_parent(parent, device, data.tokenizer, settings.rates, settings.lora, defects, mesh));
   NB_TRY_VOID(check_pair_lengths(data.train, model->decoder.config(), "training"));

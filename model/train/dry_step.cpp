@@ -16,6 +16,7 @@
 #include "model/ops/weighted_sum.hpp"
 #include "model/optim/groups.hpp"
 #include "model/tokenizer/byte_tokenizer.hpp"
+#include "model/train/loss_scaler.hpp"
 #include "model/train/step.hpp"
 
 namespace nb {
@@ -95,7 +96,8 @@ class DryCard {
     const StepPlan plan = {
         .accumulation_steps = accumulation_steps,
         .grad_clip = request_.grad_clip,
-        .counts_equal_micro_batches = !request_.simulates_all && !device_.trace().recording()};
+        .counts_equal_micro_batches = !request_.simulates_all && !device_.trace().recording(),
+        .loss_scale = loss_scale_of(device_)};
     if (request_.stage != TrainingStage::kRl)
       return run_step(decoder_, optimizers_, plan, {}, [&] { return no_data; });
     return measured([&] {

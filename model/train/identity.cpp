@@ -42,11 +42,18 @@ Json identity_of_run(Json hashed_settings, const Decoder& decoder, const Tokeniz
 }
 
 Result<void> check_trainable(const Device& device) {
-  if (device.numerics().loss_scaling == LossScaling::kNone) return {};
-  return bad_input(
-      fmt::format("{} asks for loss scaling, which training does not support yet; use a device "
-                  "with bf16 or fp32 storage",
-                  device.profile().name()));
+  const NumericsPolicy& numerics = device.numerics();
+  if (numerics.loss_scaling == LossScaling::kStatic)
+    return bad_input(
+        fmt::format("{}: loss_scaling \"static\" is not executed here; say \"dynamic\" or \"none\"",
+                    device.profile().name()));
+  if (numerics.loss_scaling == LossScaling::kDynamic &&
+      numerics.fp16_overflow == Fp16Overflow::kSaturate)
+    return bad_input(
+        fmt::format("{}: loss_scaling \"dynamic\" sees an overflow by values that are not finite, "
+                    "which fp16_overflow \"saturate\" never makes; say \"none\"",
+                    device.profile().name()));
+  return {};
 }
 
 }  // namespace nb

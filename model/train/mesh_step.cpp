@@ -6,6 +6,7 @@
 #include "model/device/device.hpp"
 #include "model/ops/transfer.hpp"
 #include "model/train/data_ranks.hpp"
+#include "model/train/loss_scaler.hpp"
 #include "model/train/pipeline_step.hpp"
 
 namespace nb {
@@ -37,7 +38,8 @@ class DryRank {
       trained_decoder(model_).loss_and_backward({}, {}, request_.device_batch_size,
                                                 request_.config.sequence_len, share);
     update_on_rank(
-        model_, *world_, request_.grad_clip, {}, [] { return 0.0; }, nullptr);
+        model_, *world_, request_.grad_clip, {}, [] { return 0.0; }, nullptr,
+        loss_scale_of(device_));
     end_on_rank(model_);
     ops::read_scalar(device_, "train_loss");
     device_.synchronize();

@@ -47,7 +47,8 @@ double DataRanks::update(TrainedModel& model, Communicator& world, std::optional
   const bool is_first = world.rank() == 0;
   const auto loss_there = [&] { return is_first ? loss() : 0; };
   const StageObserver* observer = is_first ? first_.observer : nullptr;
-  const double norm = update_on_rank(model, world, grad_clip, point, loss_there, observer);
+  const double norm =
+      update_on_rank(model, world, grad_clip, point, loss_there, observer, loss_scale_);
   if (!std::isfinite(norm) && first_.disturbance != nullptr &&
       first_.disturbance->goes_on_with_nan(point.step))
     update_with_nan(model, grad_clip, point, norm);
@@ -100,12 +101,13 @@ double sum_over_ranks(double rest, Communicator& world) {
 
 double update_shares(TrainedModel& model, Communicator& world, std::optional<double> grad_clip,
                      const SchedulePoint& point, const std::function<double()>& loss,
-                     const StageObserver* observer) {
+                     const StageObserver* observer, double loss_scale) {
   std::vector<Tensor*> own, counted;
   for (const OwnGradient& one : reduced_gradients(model)) {
     own.push_back(one.gradient);
     if (one.is_counted) counted.push_back(one.gradient);
   }
+  divide_by_scale(world.device(), own, loss_scale);
   double squares = 0;
   if (grad_clip)
     squares = ops::grad_squares(world.device(), counted);
@@ -127,17 +129,18 @@ double update_shares(TrainedModel& model, Communicator& world, std::optional<dou
 
 double update_on_rank(TrainedModel& model, Communicator& world, std::optional<double> grad_clip,
                       const SchedulePoint& point, const std::function<double()>& loss,
-                      const StageObserver* observer) {
+                      const StageObserver* observer, double loss_scale) {
   if (model.pipeline != nullptr && model.tensor == nullptr)
     return model.pipeline->update(model, grad_clip, point, loss, observer);
   if (model.shared != nullptr || model.sharded != nullptr || model.tensor != nullptr)
-    return update_shares(model, world, grad_clip, point, loss, observer);
+    return update_shares(model, world, grad_clip, point, loss, observer, loss_scale);
   for (Parameter* p : model.decoder.trained_parameters()) {
     CollectiveBuffer gradient(p->grad);
     gradient.dtype = model.reduce.value_or(gradient.dtype);
     world.all_reduce(gradient, Reduce::kAverage, p->name);
   }
-  return apply_gradients(model.decoder, model.optimizers, grad_clip, point, loss(), observer);
+  return apply_gradients(model.decoder, model.optimizers, grad_clip, point, loss(), observer,
+                         loss_scale);
 }
 
 }  // namespace nb

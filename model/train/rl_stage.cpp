@@ -18,6 +18,7 @@
 #include "model/train/advantages.hpp"
 #include "model/train/checkpoint.hpp"
 #include "model/train/data_ranks.hpp"
+#include "model/train/loss_scaler.hpp"
 #include "model/train/not_finite.hpp"
 #include "model/train/rl_objective.hpp"
 #include "model/train/rl_rollout.hpp"
@@ -414,6 +415,7 @@ Result<TrainResult> train_rl(const RlSettings& asked, Device& device, const RlDa
   NB_TRY_VOID(passes_per_example(settings));
   NB_TRY_VOID(check_ranks(mesh, settings.examples_per_step, device.profile(), Shared::kQuestions));
   NB_TRY_VOID(check_model_ranks(mesh, {}, TrainingStage::kRl));
+  NB_TRY_VOID(check_unscaled(device, "rl"));
   NB_TRY(const auto model,
          open_parent(parent, device, data.tokenizer, settings.rates, settings.lora, defects, mesh));
   NB_TRY_VOID(check_prompts(data.train, model->decoder.config(), "training"));

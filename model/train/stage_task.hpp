@@ -27,6 +27,7 @@ namespace nb {
 class DataRanks;
 class Disturbance;
 class LentCommunicator;
+class LossScaler;
 
 // A model in training. The device outlives it.
 struct TrainedModel {
@@ -52,6 +53,7 @@ struct TrainedModel {
   // Another model that is trained with it and ought to have the same weights; null: none. One of
   // the optimizers owns it.
   Replica* replica = nullptr;
+  std::unique_ptr<LossScaler> scaler;       // of the first rank; null: the loss is not scaled
   const StageObserver* observer = nullptr;  // null: none. Outlives the training
   Disturbance* disturbance = nullptr;       // of ranks; null: none. Outlives the training
   std::unique_ptr<Decoder> reference;       // the weights a stage began with; null: not kept

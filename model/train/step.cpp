@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "model/data/batch_hash.hpp"
+#include "model/ops/optimizer_ops.hpp"
 #include "model/ops/transfer.hpp"
 #include "model/optim/groups.hpp"
 #include "model/train/not_finite.hpp"
@@ -19,8 +20,18 @@ void finish_update(Decoder& decoder, OptimizerList optimizers, double norm,
   decoder.zero_grad();
 }
 
+void divide_by_scale(Device& device, std::span<Tensor* const> gradients, double loss_scale) {
+  if (loss_scale != 1) ops::grad_scale(device, gradients, static_cast<float>(1 / loss_scale));
+}
+
 double apply_gradients(Decoder& decoder, OptimizerList optimizers, std::optional<double> grad_clip,
-                       const SchedulePoint& point, double loss, const StageObserver* observer) {
+                       const SchedulePoint& point, double loss, const StageObserver* observer,
+                       double loss_scale) {
+  if (loss_scale != 1) {
+    std::vector<Tensor*> gradients;
+    for (Parameter* p : decoder.trained_parameters()) gradients.push_back(&p->grad);
+    divide_by_scale(decoder.device(), gradients, loss_scale);
+  }
   const double norm = grad_clip ? clip_gradients(decoder, *grad_clip) : gradient_norm(decoder);
   finish_update(decoder, optimizers, norm, point, loss, observer);
   return norm;
@@ -43,7 +54,7 @@ StepOutcome run_step(Decoder& decoder, OptimizerList optimizers, const StepPlan&
     read.add(batch);
     outcome.tokens += batch.rows * batch.length;
     const auto loss = static_cast<double>(decoder.loss_and_backward(
-        batch.inputs, batch.targets, batch.rows, batch.length, 1.0 / micro_batches));
+        batch.inputs, batch.targets, batch.rows, batch.length, plan.loss_scale / micro_batches));
     outcome.loss += loss;
     note_not_finite(outcome.not_finite, loss, decoder, batch);
     if (plan.gradient_sum) round_gradients(decoder, *plan.gradient_sum);
@@ -58,8 +69,8 @@ StepOutcome run_step(Decoder& decoder, OptimizerList optimizers, const StepPlan&
   }
   outcome.batch_hash = read.value();
   outcome.loss /= micro_batches;
-  outcome.grad_norm =
-      apply_gradients(decoder, optimizers, plan.grad_clip, point, outcome.loss, observer);
+  outcome.grad_norm = apply_gradients(decoder, optimizers, plan.grad_clip, point, outcome.loss,
+                                      observer, plan.loss_scale);
   ops::read_scalar(device, "train_loss");
   device.synchronize();
   outcome.time_ns = device.time_ns() - start_ns;

@@ -28,6 +28,9 @@ struct StepPlan {
   // On a dry device: the micro-batches are equal, so once one leaves clock and memory as the one
   // before it did, the others are counted without being simulated.
   bool counts_equal_micro_batches = false;
+  // The gradients are those of the loss times so much, a power of two (loss_scaler.hpp), until they
+  // are divided by it, before clipping. 1: they are neither.
+  double loss_scale = 1;
 };
 struct StepOutcome {
   double loss = 0;           // nat, mean over the micro-batches
@@ -38,6 +41,8 @@ struct StepOutcome {
   // Of the first micro-batch whose loss is not finite: first_op_not_finite.
   std::string not_finite = {};
   double batch_hash = 0;  // BatchHash of the micro-batches in their order
+  // By loss scaling: nothing was updated, and the training goes on.
+  bool is_skipped = false;
 };
 
 using OptimizerList = std::span<const std::unique_ptr<Optimizer>>;
@@ -58,6 +63,8 @@ void finish_update(Decoder& decoder, OptimizerList optimizers, double norm,
 // training can still look at gradients and weights. loss: what the observer is told.
 double apply_gradients(Decoder& decoder, OptimizerList optimizers, std::optional<double> grad_clip,
                        const SchedulePoint& point, double loss = 0,
-                       const StageObserver* observer = nullptr);
+                       const StageObserver* observer = nullptr, double loss_scale = 1);
+// Of gradients that are averaged.
+void divide_by_scale(Device& device, std::span<Tensor* const> gradients, double loss_scale);
 
 }  // namespace nb

@@ -21,6 +21,7 @@ struct StepRow {
   std::optional<double> train_loss;  // nat: mean over the step's micro-batches
   std::optional<double> lr_multiplier;
   std::optional<double> grad_norm;      // before clipping
+  std::optional<double> grad_scale;     // of a loss that is scaled; no column of other trainings
   std::optional<double> tokens;         // of the model's inputs in this step, padding included
   std::optional<double> reward;         // mean over the step's samples
   std::optional<double> reward_spread;  // mean over its groups of their standard deviation

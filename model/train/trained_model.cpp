@@ -1,9 +1,11 @@
 // A model with what it is trained by: cut or whole, alone or as the first of several ranks.
+#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "model/train/data_ranks.hpp"
+#include "model/train/loss_scaler.hpp"
 #include "model/train/not_finite.hpp"
 
 namespace nb {
@@ -108,6 +110,8 @@ void prepare_rank(const std::optional<MeshSettings>& mesh, TrainedModel& model,
 void prepare_ranks(const std::optional<MeshSettings>& mesh, TrainedModel& model,
                    const std::function<void(TrainedModel&)>& prepare) {
   prepare_rank(mesh, model, prepare);
+  if (model.decoder.device().numerics().loss_scaling == LossScaling::kDynamic)
+    model.scaler = std::make_unique<LossScaler>();
   if (mesh && mesh->ranks() > 1) model.ranks = std::make_unique<DataRanks>(model, *mesh, prepare);
 }
 
@@ -125,7 +129,10 @@ std::vector<TrainedModel*> models_of(TrainedModel& model) {
   return model.ranks != nullptr ? model.ranks->models() : std::vector{&model};
 }
 
-StepOutcome run_step(TrainedModel& model, const StepPlan& plan, const SchedulePoint& point,
+namespace {
+
+// Scaled by plan.loss_scale, whatever comes of it.
+StepOutcome run_once(TrainedModel& model, const StepPlan& plan, const SchedulePoint& point,
                      const std::function<Batch()>& next) {
   if (model.ranks == nullptr)
     return run_step(model.decoder, model.optimizers, plan, point, next, model.observer);
@@ -134,6 +141,26 @@ StepOutcome run_step(TrainedModel& model, const StepPlan& plan, const SchedulePo
                              return static_cast<double>(trained_decoder(one).loss_and_backward(
                                  batch.inputs, batch.targets, batch.rows, batch.length, share));
                            });
+}
+
+}  // namespace
+
+StepOutcome run_step(TrainedModel& model, const StepPlan& plan, const SchedulePoint& point,
+                     const std::function<Batch()>& next) {
+  if (model.scaler == nullptr) return run_once(model, plan, point, next);
+  StepPlan scaled = plan;
+  scaled.loss_scale = model.scaler->scale();
+  SchedulePoint made = point;
+  made.skipped = model.scaler->skipped();
+  StepOutcome outcome = run_once(model, scaled, made, next);
+  const bool is_finite = std::isfinite(outcome.grad_norm);
+  outcome.is_skipped = model.scaler->update(is_finite) && !is_finite;
+  if (outcome.is_skipped)
+    for (TrainedModel* one : models_of(model)) {
+      trained_decoder(*one).zero_grad();
+      if (one->sharded != nullptr) one->sharded->zero_grad();
+    }
+  return outcome;
 }
 
 }  // namespace nb

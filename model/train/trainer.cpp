@@ -14,6 +14,7 @@
 #include "model/train/checkpoint.hpp"
 #include "model/train/data_ranks.hpp"
 #include "model/train/disturbance.hpp"
+#include "model/train/loss_scaler.hpp"
 #include "model/train/mfu.hpp"
 #include "model/train/not_finite.hpp"
 #include "model/train/samples.hpp"
@@ -53,7 +54,9 @@ class Trainer {
   std::optional<std::int64_t> lacks_before(std::int64_t step,
                                            std::vector<std::string>& unusable) const;
   Json state() const;
+  Json state_of_data() const;
   Result<void> restore(const Json& state);
+  Result<void> restore_data(const Json& state);
   Result<bool> resume();
   void retell() const;
   Result<void> validate(StepRow& row);
@@ -115,11 +118,25 @@ std::optional<std::int64_t> Trainer::lacks_before(std::int64_t step,
 
 // Where the data stands, and cards that do not stand where the first one does.
 Json Trainer::state() const {
+  Json state = state_of_data();
+  if (model_.scaler == nullptr) return state;
+  return {{"data", std::move(state)}, {"loss_scale", model_.scaler->state()}};
+}
+
+Json Trainer::state_of_data() const {
   if (model_.ranks == nullptr || model_.ranks->shared_state() == nullptr) return task_.state();
   return {{"data", task_.state()}, {"devices", model_.ranks->devices()}};
 }
 
 Result<void> Trainer::restore(const Json& state) {
+  if (model_.scaler == nullptr) return restore_data(state);
+  if (!state.is_object() || !state.contains("data") || !state.contains("loss_scale"))
+    return bad_input("/__metadata__/loader: not that of a run with loss scaling");
+  NB_TRY_VOID(model_.scaler->restore(state.at("loss_scale")));
+  return restore_data(state.at("data"));
+}
+
+Result<void> Trainer::restore_data(const Json& state) {
   if (model_.ranks == nullptr || model_.ranks->shared_state() == nullptr)
     return task_.restore(state);
   if (!state.is_object() || !state.contains("data") || !state.contains("devices"))
@@ -158,6 +175,9 @@ Result<bool> Trainer::resume() {
     NB_TRY_VOID(restore(*loaded.loader), newest->path());
     progress_ = std::move(loaded.progress);
     resumed_from_ = progress_.step;
+    if (model_.scaler != nullptr)
+      for (StepRow& row : progress_.rows)
+        if (row.train_loss) row.grad_scale = model_.scaler->scale_at(row.step);
   }
   if (hooks_.on_damage)
     for (const std::string& sentence : unusable)
@@ -208,11 +228,15 @@ Result<void> Trainer::update(StepRow& row) {
       hooks_.profiles_host && row.step >= std::min<std::int64_t>(1, iterations_ - 1);
   if (profiles) device_.host_profile().resume();
   model_.decoder.begin_step(row.step);
+  const double loss_scale = model_.scaler == nullptr ? 1 : model_.scaler->scale();
   NB_TRY(const StepOutcome outcome, task_.update(point, row));
+  if (outcome.is_skipped)
+    note(fmt::format("step {}: the gradient is not finite: step skipped, loss scale {} → {}",
+                     row.step, loss_scale, model_.scaler->scale()));
   if (profiles) device_.host_profile().stop();
   device_.trace().end();
   const bool is_finite = std::isfinite(outcome.loss) && std::isfinite(outcome.grad_norm);
-  if (!is_finite && !goes_on_with_nan()) {
+  if (!is_finite && !outcome.is_skipped && !goes_on_with_nan()) {
     return run_error(fmt::format(
         "step {}: the {} is not finite on {}{}; lower the learning rates, or choose numerics with "
         "more range",
@@ -225,12 +249,14 @@ Result<void> Trainer::update(StepRow& row) {
       progress_.sent_bytes[kind] += bytes;
     progress_.pipeline.add(model_.ranks->take_pipeline_facts());
   }
-  progress_.loss_average =
-      kLossAverage * progress_.loss_average + (1 - kLossAverage) * outcome.loss;
+  if (!outcome.is_skipped || std::isfinite(outcome.loss))
+    progress_.loss_average =
+        kLossAverage * progress_.loss_average + (1 - kLossAverage) * outcome.loss;
   progress_.train_time_ns += outcome.time_ns;
   row.train_loss = outcome.loss;
   row.lr_multiplier = point.lr_multiplier;
   row.grad_norm = outcome.grad_norm;
+  if (model_.scaler != nullptr) row.grad_scale = loss_scale;
   row.tokens = static_cast<double>(outcome.tokens);
   row.batch_hash = outcome.batch_hash;
   row.step_time_ns = static_cast<double>(outcome.time_ns);

@@ -139,7 +139,7 @@ TEST(Profile, WhatTheMachineCannotDoIsAnError) {
   json["numerics"]["accumulation"]["value"] = "host_blas";
   EXPECT_NE(error_of(json).find("host_blas multiplies in fp32 only"), std::string::npos);
   json = text_of("h100_sxm");
-  json["numerics"]["loss_scaling"]["value"] = "dynamic";  // not modelled, so not accepted
+  json["numerics"]["loss_scaling"]["value"] = "always";
   EXPECT_NE(error_of(json).find("/numerics/loss_scaling"), std::string::npos);
 }
 

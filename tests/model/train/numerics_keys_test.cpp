@@ -67,6 +67,7 @@ const std::map<std::string, std::string> kElsewhere = {
     {"score_pointwise", "ScoresAndTextsFollowTheirOwnKeys"},
     {"generate_pointwise", "ScoresAndTextsFollowTheirOwnKeys"},
     {"tune_pointwise", "ScoresAndTextsFollowTheirOwnKeys"},
+    {"loss_scaling", "only fp16 loses what it saves: loss_scaler_test.cpp"},
     {"fp16_overflow", "a sum above 65504: MatMul and PointwisePolicy in tests/model/kernels"},
     {"collective", "several cards: tests/model/collectives/world_test.cpp"},
     {"reduction_order", "several cards: tests/model/collectives/world_test.cpp"},
@@ -168,7 +169,7 @@ TEST_F(NumericsKeys, EachDecidesBitsAndResumesToThem) {
       const std::string whole = checkpoint(after, {});
       EXPECT_TRUE(whole == checkpoint(after, 2)) << "resumed to other bits";
     }
-    EXPECT_EQ(legal == 0, key == "loss_scaling") << key;  // which has one value
+    EXPECT_GT(legal, 0) << key;
   }
   for (const auto& [key, where] : kElsewhere) EXPECT_TRUE(policy.contains(key)) << key;
 }
