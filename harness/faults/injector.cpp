@@ -60,8 +60,26 @@ FaultSite site_of_shards(StepPart part, std::int64_t step, const ShardedWeights&
   return site;
 }
 
+// Ranks that share a model: activations meet in its passes, the squares of the norm behind them
+// (pipeline.cpp has more of these numbers than three a rank).
+FaultSite site_of_parts(StepPart part, std::int64_t step, TrainedModel& model) {
+  const bool is_pipeline = model.pipeline != nullptr;
+  const int ranks = is_pipeline ? model.pipeline->plan().ranks() : model.tensor->plan().ranks();
+  if (part != StepPart::kForward)
+    return {step, "all_gather", 0, "grad_norm", std::int64_t{3} * ranks, "fp32", ""};
+  const Parameter& first = *own_parameters(model).front();
+  return {step,
+          is_pipeline ? "send_receive" : "all_reduce",
+          0,
+          first.name,
+          first.value.count(),
+          std::string(nb::name(model.decoder.device().numerics().storage)),
+          ""};
+}
+
 FaultSite site_of(StepPart part, std::int64_t step, TrainedModel& model) {
   if (model.sharded != nullptr) return site_of_shards(part, step, *model.sharded);
+  if (model.tensor != nullptr || model.pipeline != nullptr) return site_of_parts(part, step, model);
   const std::vector<Parameter*> trained = model.decoder.trained_parameters();
   const Parameter& first = *trained.front();
   return {step,
@@ -134,8 +152,10 @@ void Injector::happened(Planted& planted, StepPart part, std::int64_t step, Trai
 }
 
 StepPart Injector::part_met(const RankFault& fault, const TrainedModel& model) const {
-  // Where weights are cut the first collective is before the first pass.
-  if (model.sharded != nullptr && fault.is_at_first_collective()) return StepPart::kForward;
+  // Where weights are cut the first collective is before the first pass, or in it.
+  const bool is_cut =
+      model.sharded != nullptr || model.tensor != nullptr || model.pipeline != nullptr;
+  if (is_cut && fault.is_at_first_collective()) return StepPart::kForward;
   return part_of(fault.phase);
 }
 

@@ -8,6 +8,7 @@
 #include "harness/faults/rank_fault.hpp"
 #include "harness/suite/device_entry.hpp"
 #include "model/decoder/decoder.hpp"
+#include "model/decoder/part.hpp"
 #include "model/device/device.hpp"
 #include "model/optim/row_shards.hpp"
 
@@ -34,6 +35,17 @@ Result<void> check_tensor(const RankFault& fault, const DecoderConfig& config,
   for (const Parameter& parameter : decoder.parameters()) {
     names.push_back(parameter.name);
     if (parameter.name != fault.tensor) continue;
+    if (mesh.stages() > 1) {
+      const auto stages = static_cast<int>(mesh.stages());
+      const auto copies = static_cast<std::int64_t>(mesh.ranks()) / stages;
+      const auto stage = static_cast<int>(fault.first_rank() / copies);
+      if (reads(config, part_of(config, stage, stages), fault.tensor)) return {};
+      return bad_input(
+          fmt::format("{}: fault \"{}\" would change nothing: stage {}, of which rank {} is, does "
+                      "not have {}",
+                      where, fault.text, stage, fault.first_rank(), fault.tensor));
+    }
+    if (mesh.tensor_ranks() > 1) return {};  // each has some of all
     const auto pieces = static_cast<int>(mesh.is_sharded() ? mesh.ranks() / mesh.copies() : 1);
     const auto rank = static_cast<int>(fault.first_rank());
     const Shape& shape = parameter.value.shape();
@@ -46,6 +58,20 @@ Result<void> check_tensor(const RankFault& fault, const DecoderConfig& config,
                                fault.text, fault.tensor, did_you_mean(fault.tensor, names)));
 }
 
+// Ranks that share a model wait for each other within their passes: no call of one is alone, and no
+// time is its own.
+Result<void> check_parts(const RankFault& fault, const MeshSettings& mesh,
+                         const std::string& where) {
+  const bool is_of_alike = fault.kind == FaultKind::kMismatch || fault.kind == FaultKind::kOrder ||
+                           fault.kind == FaultKind::kSlow;
+  if (mesh.tensor_ranks() > 1 && mesh.stages() > 1)
+    return bad_input(fmt::format("{}: fault \"{}\" is not played on a mesh with both tp and pp",
+                                 where, fault.text));
+  if ((mesh.tensor_ranks() == 1 && mesh.stages() == 1) || !is_of_alike) return {};
+  return bad_input(
+      fmt::format("{}: fault \"{}\" is played on meshes of dp and fsdp alone", where, fault.text));
+}
+
 Result<void> check(const FaultSettings& planted, const Suite& suite, const DeviceEntry& device,
                    const std::string& where) {
   NB_TRY(const ResolvedDevice resolved, resolve_device(device, where));
@@ -56,15 +82,16 @@ Result<void> check(const FaultSettings& planted, const Suite& suite, const Devic
     return bad_input(where + ": faults of ranks are planted in BASE; add /stages/base");
   const TrainSettings& base = suite.stages.base->settings;
   NB_TRY(const DecoderConfig config, decoder_config(base, suite.tokenizer.vocab_size));
-  for (const std::optional<std::int64_t>& other :
-       {device.mesh->tp, device.mesh->pp, device.mesh->cp, device.mesh->ep})
+  for (const std::optional<std::int64_t>& other : {device.mesh->cp, device.mesh->ep})
     if (other.value_or(1) > 1)
-      return bad_input(where + ": faults of ranks are played on meshes of dp and fsdp alone");
+      return bad_input(where +
+                       ": faults of ranks are played on meshes of dp, fsdp, tp and pp alone");
   const FaultTarget target{device.mesh->ranks(), planned_iterations(base, config), base.eval_every,
                            base.checkpoint_every, resolved.profile.links.library.value == "hccl"};
   for (const std::string& text : planted.faults) {
     NB_TRY(const RankFault fault, parse_rank_fault(text, where));
     NB_TRY_VOID(check_rank_fault(fault, target, where));
+    NB_TRY_VOID(check_parts(fault, *device.mesh, where));
     if (fault.kind == FaultKind::kFlip)
       NB_TRY_VOID(check_tensor(fault, config, *device.mesh, resolved.profile, where));
   }

@@ -339,8 +339,11 @@ StepOutcome DataRanks::step(const StepPlan& plan, const SchedulePoint& point,
         if (tells) tell(rank, copy + i * stride, loss);
       };
       passes.behind_backward = round_sum;
+      disturb(StepPart::kForward);
       model.pipeline->run(passes);
+      disturb(StepPart::kBackward);
       norms[rank] = update(model, world, plan.grad_clip, point, mean_loss);
+      disturb(StepPart::kOptimizer);
       model.pipeline->tell_loss(mean_loss());
       ops::read_scalar(world.device(), "train_loss");
       return world.device().synchronize();
@@ -368,7 +371,7 @@ StepOutcome DataRanks::step(const StepPlan& plan, const SchedulePoint& point,
   outcome.grad_norm = norms.front();
   for (const std::string& where : not_finite)
     if (outcome.not_finite.empty()) outcome.not_finite = where;
-  if (first_.pipeline != nullptr) {
+  if (first_.pipeline != nullptr && leads()) {
     std::vector<PipelineRank*> stages;
     for (TrainedModel* model : models()) stages.push_back(model->pipeline.get());
     facts_->bubble += bubble_of(stages, start_ns);

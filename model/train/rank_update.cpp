@@ -22,7 +22,7 @@ std::vector<Tensor*> averaged_gradients(TrainedModel& model) {
   std::vector<Tensor*> all;
   for (const OwnGradient& one : own) all.push_back(one.gradient);
   if (model.sharded == nullptr && model.shared == nullptr)
-    for (Parameter* p : model.decoder.trained_parameters()) all.push_back(&p->grad);
+    for (Parameter* p : trained_decoder(model).trained_parameters()) all.push_back(&p->grad);
   return all;
 }
 
@@ -36,7 +36,7 @@ void update_with_nan(TrainedModel& model, const std::optional<double>& grad_clip
       for (float& value : gradient->host()) value *= factor;
   }
   for (const auto& optimizer : model.optimizers) optimizer->step(point);
-  model.decoder.zero_grad();
+  trained_decoder(model).zero_grad();
   if (model.sharded != nullptr) model.sharded->zero_grad();
 }
 

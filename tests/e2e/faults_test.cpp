@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "harness/base/fs.hpp"
+#include "results/store/series.hpp"
 #include "results/store/store.hpp"
 #include "tests/e2e/bench.hpp"
 
@@ -244,6 +245,102 @@ TEST(Faults, BetweenRanksThatCallOtherThingsNameTheRank) {
     const std::string said = run.diagnosis();
     EXPECT_NE(said.find("Root: rank " + std::to_string(rank)), std::string::npos) << said;
   }
+}
+
+// fp16 as PyTorch trains it: GradScaler leaves the step out on every rank, since all have the NaN.
+TEST(Faults, NanUnderLossScalingSkipsTheStepAndHalvesTheScale) {
+  const TempDir folder;
+  Json numerics = Json::object();
+  for (const auto& [key, value] :
+       std::vector<std::pair<std::string, std::string>>{{"storage", "fp16"},
+                                                        {"matmul_inputs", "fp16"},
+                                                        {"matmul_output", "fp16"},
+                                                        {"weight_gradient", "fp16"},
+                                                        {"muon_matmul", "fp16"},
+                                                        {"embedding_weight", "fp32"},
+                                                        {"loss_scaling", "dynamic"}})
+    numerics[key] = {{"value", value}, {"source", "assumed: made for a test"}};
+  const Json profile = {
+      {"base", "ascend_910b3"},
+      {"identity", {{"name", "fp16"}, {"title", "in fp16"}, {"source", "made for a test"}}},
+      {"instead", {{"numerics", numerics}}}};
+  const auto file = folder / "fp16.json";
+  ASSERT_TRUE(write_json(file, profile));
+  const Faulty run({"nan:rank=4,step=5"}, {"--set", "/devices/0/profile=" + file.string(), "--set",
+                                           "/devices/0/name=fp16"});
+  ASSERT_EQ(run.ran.exit_code, 0) << run.ran.err;
+  EXPECT_NE(run.ran.err.find("all ranks skip that step"), std::string::npos) << run.ran.err;
+  const auto node = run.bench.node("train-base-fp16");
+  const auto series = read_series(node / "steps.csv");
+  ASSERT_TRUE(series) << series.error().message;
+  const auto column = [&](const std::string& name) {
+    const auto at = series->column(name);
+    EXPECT_TRUE(at) << name;
+    return at ? series->values.at(*at) : std::vector<std::optional<double>>(9);
+  };
+  const auto scales = column("grad_scale"), losses = column("train_loss");
+  for (std::size_t step = 0; step < 8; ++step) {
+    EXPECT_EQ(scales.at(step), step <= 5 ? 65536 : 32768) << step;
+    EXPECT_TRUE(losses.at(step)) << step;
+  }
+  const Record record = read_record(node).value_or(Record());
+  EXPECT_EQ(find_metric(record, "replica_mismatch")->value, 0);
+}
+
+// Ranks that share a model, in the passes and behind them; a training without the fault goes on to
+// the bits of one that never had it.
+TEST(Faults, OfRanksThatShareAModelAreNamedAndGoneOnFrom) {
+  const auto on = [](const std::string& mesh) {
+    return std::vector<std::string>{"--set", "/devices/0/mesh=" + mesh,
+                                    "--set", "/stages/base/depth=2",
+                                    "--set", "/stages/base/model=llama"};
+  };
+  for (const auto& [mesh, fault, rank, op] :
+       std::vector<std::tuple<std::string, std::string, int, std::string>>{
+           {R"({"tp":2})", "kill:rank=1,step=5", 1, "all_gather"},
+           {R"({"pp":2})", "kill:rank=1,step=5,phase=forward", 1, "send_receive"},
+           {R"({"dp":2,"pp":2})", "late:rank=2,step=5,seconds=1837", 2, "all_gather"}}) {
+    SCOPED_TRACE(mesh + " " + fault);
+    const Faulty run({fault}, on(mesh));
+    ASSERT_EQ(run.ran.exit_code, 4) << run.ran.err;
+    EXPECT_EQ(run.first_rank(), rank);
+    EXPECT_EQ(run.failure.at("first").at("op").get<std::string>().substr(0, op.size()), op);
+    EXPECT_NE(run.diagnosis().find("Root: rank " + std::to_string(rank)), std::string::npos)
+        << run.diagnosis();
+    EXPECT_EQ(run.failure.at("resume_step"), 4);
+    const auto resumed = run.bench.run(kSuite, on(mesh));
+    ASSERT_EQ(resumed.exit_code, 0) << resumed.err;
+    const Bench clean;
+    ASSERT_EQ(clean.run(kSuite, on(mesh)).exit_code, 0);
+    const auto weights = [](const Bench& bench) {
+      for (const auto& entry : fs::directory_iterator(bench.suite_folder("faults"))) {
+        const auto record = read_record(entry.path());
+        if (record && record->kind == "train" && record->status == "ok")
+          return record->subject.at("weights");
+      }
+      return std::string("none");
+    };
+    EXPECT_NE(weights(clean), "none");
+    EXPECT_EQ(weights(run.bench), weights(clean));
+  }
+  for (const auto& [mesh, fault, text] :
+       std::vector<std::tuple<std::string, std::string, std::string>>{
+           {R"({"tp":2})", "nan:rank=1,step=5", "all ranks have it"},
+           {R"({"pp":2})", "nan:rank=1,step=5", "all ranks have it"},
+           {R"({"pp":2})", "flip:rank=1,step=5,tensor=lm_head.weight,bit=22", "flipped"}}) {
+    SCOPED_TRACE(mesh + " " + fault);
+    const Faulty run({fault}, on(mesh));
+    EXPECT_EQ(run.ran.exit_code, 0) << run.ran.err;
+    EXPECT_NE(run.ran.err.find(text), std::string::npos) << run.ran.err;
+  }
+  const Bench bench;
+  auto other_stage = on(R"({"pp":2})");
+  other_stage.insert(other_stage.end(),
+                     {"--fault", "flip:rank=0,step=5,tensor=lm_head.weight,bit=30"});
+  expect_sentence(bench.run(kSuite, other_stage), 64, {"stage 0", "does not have lm_head.weight"});
+  auto slow = on(R"({"tp":2})");
+  slow.insert(slow.end(), {"--fault", "slow:rank=1,factor=2,from=5"});
+  expect_sentence(bench.run(kSuite, slow), 64, {"dp and fsdp alone"});
 }
 
 TEST(Faults, OnAGpuSpeakNccl) {
