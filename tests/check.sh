@@ -3,7 +3,8 @@
 # architecture and all other tests. The last line is "N passed, N failed, N skipped", over single tests.
 #   bash tests/check.sh           release build, all tests
 #   bash tests/check.sh --asan    the same under the address and undefined-behaviour sanitizers
-#   bash tests/check.sh --tsan    harness/base and collectives under the thread sanitizer
+#   bash tests/check.sh --tsan    what threads do together under the thread sanitizer: harness/base, collectives, faults of
+#                                 ranks, and each kind of mesh in training (TSAN of nb_test, harness/cmake/nb.cmake)
 #   bash tests/check.sh --aarch64 all sources, and every header alone, compiled for AArch64 without precompiled headers;
 #                                 a fast subset of the tests under qemu (tests/aarch64.sh); --aarch64 --short: npubench
 #                                 in large units, and two test programs
@@ -21,8 +22,8 @@ case "${1:-}" in
   --asan) preset=asan ;;
   --tsan)
     preset=tsan
-    targets=(nb_test_harness_base nb_test_model_collectives nb_planted_race)
-    only=(-R '^(nb_test_harness_base|nb_test_model_collectives|nb_planted_race)$')
+    targets=(nb_tsan)
+    only=(-L '^tsan$')
     ;;
   --aarch64) exec bash tests/aarch64.sh "${@:2}" ;;
   --fuzz) exec bash tests/fuzz/run.sh "${@:2}" ;;

@@ -199,12 +199,13 @@ function(nb_any_source_matches result regex)
   endforeach()
 endfunction()
 
-# nb_test(NAME SOURCES ... DEPS ... [COST s] [HOT]): one GoogleTest program of one folder under tests/.
+# nb_test(NAME SOURCES ... DEPS ... [COST s] [HOT] [TSAN filter]): one GoogleTest program of one folder under tests/.
 # COST: about how many seconds it takes, where that is many: ctest starts the longest first.
 # HOT: its sources compute much themselves (references of kernels); the others are not optimised, which takes a
 # third less time to compile.
+# TSAN: those of its tests that tests/check.sh --tsan runs, as GoogleTest's filter; "*": all.
 function(nb_test name)
-  cmake_parse_arguments(ARG "HOT" "COST" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "HOT" "COST;TSAN" "SOURCES;DEPS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE nb_flags ${ARG_DEPS} nb_test_support GTest::gtest_main)
   set(precompiled nb_precompiled_test)
@@ -233,7 +234,20 @@ function(nb_test name)
     set(limit_s 7200)
   endif()
   set_tests_properties(${name} PROPERTIES TIMEOUT ${limit_s})
+  if(ARG_TSAN AND NB_SANITIZE MATCHES thread)
+    nb_under_tsan(${name})
+    set_tests_properties(${name} PROPERTIES ENVIRONMENT "GTEST_FILTER=${ARG_TSAN}")
+  endif()
   if(ARG_COST)
     set_tests_properties(${name} PROPERTIES COST ${ARG_COST})
   endif()
+endfunction()
+
+# nb_under_tsan(NAME): a test program that tests/check.sh --tsan builds and runs.
+function(nb_under_tsan name)
+  if(NOT TARGET nb_tsan)
+    add_custom_target(nb_tsan)
+  endif()
+  add_dependencies(nb_tsan ${name})
+  set_tests_properties(${name} PROPERTIES LABELS tsan)
 endfunction()
