@@ -199,6 +199,21 @@ function(nb_any_source_matches result regex)
   endforeach()
 endfunction()
 
+# Seconds that a test program may take; sanitizers make whole suites ten to twenty times slower.
+set(nb_test_limit_s 1800)
+if(NB_SANITIZE)
+  set(nb_test_limit_s 7200)
+endif()
+
+# nb_test_again(PROGRAM NAME FILTER COST s): some tests of a program as a test of ctest of their own, with a file of
+# results of its own.
+function(nb_test_again program name filter)
+  cmake_parse_arguments(ARG "" "COST" "" ${ARGN})
+  add_test(NAME ${name} COMMAND ${program} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${nb_test_limit_s} COST ${ARG_COST}
+    ENVIRONMENT "GTEST_FILTER=${filter};GTEST_OUTPUT=xml:${CMAKE_BINARY_DIR}/test_results/${name}.xml")
+endfunction()
+
 # nb_test(NAME SOURCES ... DEPS ... [COST s] [HOT] [TSAN filter]): one GoogleTest program of one folder under tests/.
 # COST: about how many seconds it takes, where that is many: ctest starts the longest first.
 # HOT: its sources compute much themselves (references of kernels); the others are not optimised, which takes a
@@ -229,11 +244,7 @@ function(nb_test name)
     target_compile_definitions(${name} PRIVATE NB_SOURCE_DIR="${CMAKE_SOURCE_DIR}" NB_BINARY_DIR="${CMAKE_BINARY_DIR}")
   endif()
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
-  set(limit_s 1200)
-  if(NB_SANITIZE)  # makes whole suites ten to twenty times slower
-    set(limit_s 7200)
-  endif()
-  set_tests_properties(${name} PROPERTIES TIMEOUT ${limit_s})
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${nb_test_limit_s})
   if(ARG_TSAN AND NB_SANITIZE MATCHES thread)
     nb_under_tsan(${name})
     set_tests_properties(${name} PROPERTIES ENVIRONMENT "GTEST_FILTER=${ARG_TSAN}")

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "harness/doctor/event_numbers.hpp"
@@ -25,8 +26,8 @@ class Concluder {
         facts_(facts) {}
 
   std::optional<Conclusion> run() {
-    if (by_heartbeat() || by_agents() || by_tags() || by_launch() || by_counts() || by_silence() ||
-        by_named_peer() || by_first_peer())
+    if (by_heartbeat() || by_agents() || by_tags() || by_watchdog() || by_launch() || by_counts() ||
+        by_silence() || by_named_peer() || by_first_peer())
       return std::move(conclusion_);
     return std::nullopt;
   }
@@ -129,12 +130,48 @@ class Concluder {
           ranks_of[std::string(m[1])].push_back(event->rank);
           from = event;
         }
+    return by_odd_one(ranks_of, from, "diag.tags");
+  }
+
+  // "[PG ID 2 PG GUID 3(dp) Rank 1] …": each process group counts its own collectives. Older lines
+  // name none.
+  static std::string process_group_of(const std::string& text) {
+    const std::size_t begin = text.find("[PG "), end = text.find(" Rank ", begin);
+    return begin == text.npos || end == text.npos ? "" : text.substr(begin, end - begin);
+  }
+
+  // The same of c10d's watchdog, whose lines tell the collective of a number and its elements.
+  bool by_watchdog() {
+    static const Pattern call(R"(\(SeqNum=(\d+), OpType=([A-Z_]+), NumelIn=(\d+))");
+    std::map<std::string, std::vector<std::string>> by_op, by_count;
+    std::set<std::string> numbers, groups, seen;
+    const LogEvent* from = nullptr;
+    for (const LogEvent* event : consequences_)
+      if (event->code == "WATCHDOG" && event->rank != "?")
+        if (const auto m = call.match(event->text);
+            m.size() == 4 && seen.insert(event->rank).second) {
+          numbers.emplace(m[1]);
+          groups.insert(process_group_of(event->text));
+          by_op[std::string(m[2])].push_back(event->rank);
+          by_count[std::string(m[3]) + " elements"].push_back(event->rank);
+          from = event;
+        }
+    if (numbers.size() != 1 || groups.size() != 1) return false;
+    return by_odd_one(by_op, from, "diag.tags") || by_odd_one(by_count, from, "diag.counts");
+  }
+
+  // Ranks that call something else than most; of two equal halves neither is known to be wrong.
+  bool by_odd_one(const std::map<std::string, std::vector<std::string>>& ranks_of,
+                  const LogEvent* from, const char* key) {
     if (ranks_of.size() < 2) return false;
-    const auto fewest = std::min_element(
-        ranks_of.begin(), ranks_of.end(),
-        [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
-    const std::string op = fewest->first;
-    return conclude(fewest->second, *from, "diag.tags", {{"op", op}});
+    const auto [few, most] = std::ranges::minmax_element(
+        ranks_of, {}, [](const auto& called) { return called.second.size(); });
+    if (few->second.size() < most->second.size())
+      return conclude(few->second, *from, key, {{"op", few->first}});
+    std::vector<std::string> all;
+    for (const auto& [op, ranks] : ranks_of) all.insert(all.end(), ranks.begin(), ranks.end());
+    return conclude(std::move(all), *from, "diag.tied",
+                    {{"a", ranks_of.begin()->first}, {"b", ranks_of.rbegin()->first}});
   }
 
   // A rank that began its collective later than the others by more than they wait.

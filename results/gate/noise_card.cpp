@@ -32,9 +32,8 @@ Result<void> check_runs(std::span<const RunRecords> runs) {
   for (const RunRecords& run : runs) {
     std::error_code ignored;
     if (!folders.insert(fs::weakly_canonical(run.path, ignored)).second)
-      return bad_input(
-          fmt::format("calibrate: {} is given twice; a run shows no noise against itself",
-                      run.path.string()));
+      return bad_input(fmt::format(
+          "calibrate: {} is given twice; a run shows no noise against itself", run.path.string()));
     if (!run.damaged.empty()) return bad_input("calibrate: " + run.damaged.front());
     for (const StoredRecord& stored : run.records)
       if (stored.record.status != "ok")

@@ -58,9 +58,9 @@ Result<void> check_acceptable(const RunRecords& run, const std::string& who,
     return bad_input("accept: only a whole run can be a baseline: " + run.damaged.front());
   for (const StoredRecord& stored : run.records)
     if (stored.record.status != "ok")
-      return bad_input(
-          fmt::format("accept: {}: {} failed ({}); only a whole run can be a baseline",
-                      run.path.string(), describe(stored.record), stored.record.error));
+      return bad_input(fmt::format("accept: {}: {} failed ({}); only a whole run can be a baseline",
+                                   run.path.string(), describe(stored.record),
+                                   stored.record.error));
   return {};
 }
 

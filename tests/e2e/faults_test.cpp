@@ -247,6 +247,24 @@ TEST(Faults, BetweenRanksThatCallOtherThingsNameTheRank) {
   }
 }
 
+// c10d's watchdog tells each rank's collective: the odd one is named, of two neither.
+TEST(Faults, BetweenRanksOfGpusThatCallOtherThingsNameTheOddOne) {
+  for (const char* fault : {"mismatch:rank=2,what=op,step=5", "mismatch:rank=2,what=count,step=5",
+                            "order:rank=2,step=5"}) {
+    SCOPED_TRACE(fault);
+    const Faulty run({fault}, {"--set", "/devices/0/profile=h100_sxm"});
+    ASSERT_EQ(run.ran.exit_code, 4) << run.ran.err;
+    EXPECT_EQ(run.first_rank(), 2);
+    const std::string said = run.diagnosis();
+    EXPECT_NE(said.find("Root: rank 2"), std::string::npos) << said;
+  }
+  const Faulty two({"order:rank=1,step=5"},
+                   {"--set", R"(/devices/0={"profile":"h100_sxm","mesh":{"dp":2}})"});
+  ASSERT_EQ(two.ran.exit_code, 4) << two.ran.err;
+  EXPECT_NE(two.diagnosis().find("which half is wrong these logs do not say"), std::string::npos)
+      << two.diagnosis();
+}
+
 // fp16 as PyTorch trains it: GradScaler leaves the step out on every rank, since all have the NaN.
 TEST(Faults, NanUnderLossScalingSkipsTheStepAndHalvesTheScale) {
   const TempDir folder;

@@ -55,9 +55,9 @@ def gross(want):
 STEP = "model/train/step.cpp"
 TRAINER = "model/train/base_stage.cpp"
 STAGE = "harness/run/train_stage.cpp"
-SCALE = "decoder.loss_and_backward(batch.inputs, batch.targets, batch.rows, batch.length, 1.0 / micro_batches)"
+SCALE = "decoder.loss_and_backward(batch.inputs, batch.targets, batch.rows, batch.length, plan.loss_scale / micro_batches)"
 
 
 def scaled(factor):
     """The gradient's scale of one micro-batch replaced; device time and memory stay."""
-    return (Edit(STEP, SCALE, SCALE.replace("1.0 / micro_batches", factor)),)
+    return (Edit(STEP, SCALE, SCALE.replace("plan.loss_scale / micro_batches", factor)),)

@@ -51,7 +51,7 @@ PORT = (
         "port",
         "gradients are not kept from one micro-batch to the next",
         {5: "red"},
-        scaled("micro == 0 ? 0.0 : 1.0 / micro_batches"),
+        scaled("micro == 0 ? 0.0 : plan.loss_scale / micro_batches"),
     ),
     Fault(
         "adamw_beta1_of_pytorch",

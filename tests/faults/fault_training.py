@@ -52,7 +52,7 @@ TRAINING = (
         "training",
         "the gradient of a step's last micro-batch is not added",
         gross("red"),
-        scaled("micro + 1 < plan.accumulation_steps ? 1.0 / micro_batches : 0.0"),
+        scaled("micro + 1 < plan.accumulation_steps ? plan.loss_scale / micro_batches : 0.0"),
     ),
     Fault(
         "residual_gradient_lost",
@@ -93,6 +93,6 @@ SEEDS = (
         "seeds",
         "the gradient of a step's last micro-batch counts twice",
         {5: "red"},
-        scaled("micro + 1 < plan.accumulation_steps ? 1.0 / micro_batches : 2.0 / micro_batches"),
+        scaled("micro + 1 < plan.accumulation_steps ? plan.loss_scale / micro_batches : 2.0 / micro_batches"),
     ),
 )

@@ -324,6 +324,37 @@ TEST(Diagnosis, AnotherCollectiveThanTheOthersIsAnOrderOfCalls) {
   EXPECT_EQ(found.why.at(0).key, "diag.tags");
 }
 
+// As c10d writes it; groups of ranks count their collectives apart.
+TEST(Diagnosis, TheWatchdogsLinesNameTheOddCallOfOneGroup) {
+  const auto found = [](const std::vector<std::string>& calls,
+                        const std::vector<std::string>& groups) {
+    std::vector<std::pair<std::string, std::string>> files;
+    for (std::size_t rank = 0; rank < calls.size(); ++rank)
+      files.emplace_back(
+          "rank" + std::to_string(rank),
+          "[rank" + std::to_string(rank) + "]:[E1129 10:00:00.000 ProcessGroupNCCL.cpp:616] [" +
+              groups[rank % groups.size()] + "Rank " + std::to_string(rank) +
+              "] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=42, OpType=" +
+              calls[rank] + ", NumelOut=8, Timeout(ms)=600000) ran for 600029 milliseconds.\n");
+    return diagnosis_of(files);
+  };
+  const std::string sum = "ALLREDUCE, NumelIn=8", gather = "ALLGATHER, NumelIn=8",
+                    longer = "ALLREDUCE, NumelIn=9";
+  const auto order = found({sum, sum, gather, sum}, {""});
+  ASSERT_EQ(order.roots.size(), 1U);
+  EXPECT_EQ(order.roots[0].event.rank, "2");
+  EXPECT_EQ(order.why.at(0).key, "diag.tags");
+  const auto count = found({sum, longer, sum}, {"PG ID 0 PG GUID 0(default_pg) "});
+  ASSERT_EQ(count.roots.size(), 1U);
+  EXPECT_EQ(count.roots[0].event.rank, "1");
+  EXPECT_EQ(count.why.at(0).key, "diag.counts");
+  const auto tied = found({sum, gather}, {""});
+  EXPECT_EQ(tied.roots.size(), 2U);
+  EXPECT_EQ(tied.why.at(0).key, "diag.tied");
+  for (const auto& why : found({sum, sum, gather, sum}, {"PG ID 0 ", "PG ID 1 "}).why)
+    EXPECT_NE(why.key, "diag.tags");
+}
+
 TEST(Diagnosis, TwoCausesWithinASecondAreBothNamed) {
   const auto found = diagnosis_of(
       {{"rank0", "2026-01-02 11:00:00.100 OSError: [Errno 28] No space left on device\n"},
