@@ -103,6 +103,29 @@ TEST(Ranks, ShareTheStepsOfAllStages) {
   }
 }
 
+// Twinkle's recipe gathers frozen weights in every micro-batch; copies send the adapters'
+// gradients.
+TEST(Ranks, FrozenShardsSendAHundredTimesWhatCopiesSend) {
+  const auto sft = [](const std::string& suite) {
+    const Bench bench;
+    const auto ran =
+        bench.run("suites/" + suite + ".json",
+                  {"--set", "/stages/base/iterations=1", "--set", "/stages/sft/train/0/size=256",
+                   "--set", "/evaluations/0/max_per_task=1"});
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    const auto found = read_record(bench.node("train-sft-ascend_910b3-s1"));
+    EXPECT_TRUE(found.has_value()) << suite;
+    return found.value_or(Record());
+  };
+  const Record shards = sft("twinkle_sft_2x2"), copies = sft("twinkle_sft_2x2_fixed");
+  ASSERT_NE(find_metric(shards, "link_bytes"), nullptr);
+  ASSERT_NE(find_metric(copies, "link_bytes"), nullptr);
+  EXPECT_GT(find_metric(shards, "link_bytes")->value.value_or(0),
+            100 * find_metric(copies, "link_bytes")->value.value_or(1e18));
+  EXPECT_NE(find_metric(shards, "sent_bytes_all_gather"), nullptr);
+  EXPECT_EQ(find_metric(copies, "sent_bytes_all_gather"), nullptr);
+}
+
 TEST(Ranks, ThatCannotShareAStepAreRefusedBeforeAnyWork) {
   const Bench bench;
   expect_sentence(

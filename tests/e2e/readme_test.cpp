@@ -110,6 +110,7 @@ constexpr Special kSpecial[] = {
     {R"x(npubench gate accept results/nights/2026-11-27/nightly --results-dir results/nights --why "first night")x",
      0, kLong},
     {"npubench compare effects results/runs/ablation", 0, kLong},
+    {"npubench compare results/runs/twinkle_sft_2x2 results/runs/twinkle_sft_2x2_fixed", 0, kLong},
     {"npubench compare drift results/runs/arithmetic fp32", 0, kLong},
     {"npubench run suites/chat.json", 0, kLong},
     {R"x(npubench chat --model results/runs/chat/train-sft-* --prompt "Who are you?")x", 0, kLong},
