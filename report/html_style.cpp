@@ -61,7 +61,7 @@ figcaption{font-size:.86rem;color:var(--soft)}
 .sides{display:grid;grid-template-columns:1fr 1fr;gap:1rem}
 .sides pre{margin:.2rem 0}
 @media (prefers-color-scheme:dark){@media screen{figure svg{filter:invert(1) hue-rotate(180deg)}}}
-@media (max-width:900px){th,td{padding:.25rem .4rem}td.drawn .spark{width:5rem;height:auto;margin-right:.3rem}}
+@media (max-width:900px){th,td{padding:.25rem .3rem}td.drawn .spark{width:5rem;height:auto;margin-right:.3rem}}
 @media (max-width:700px){body{padding:.8rem}.sides{grid-template-columns:1fr}}
 @media print{
 body{font-size:10pt;max-width:none;padding:0}
