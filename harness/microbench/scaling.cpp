@@ -149,6 +149,10 @@ FieldList ScalingRequest::fields() {
        {.unit = "tok", .min = 1}},
       {"thread_counts", "threads to compare; gains are from the first", &thread_counts, {.min = 1}},
       {"devices", "to compare with the first of them", list(&devices)},
+      {"rank_counts",
+       "cards to compare, which share the micro-batches; the first is the yardstick",
+       &rank_counts,
+       {.min = 1}},
       {"patterns", "a step without each of the host's patterns, and op by op", &patterns},
       {"rounds", "in which all take turns", &rounds, {.min = 1}},
       {"threads", "of the host for all but thread_counts; 0: every core", &threads, {.min = 0}},
@@ -157,7 +161,16 @@ FieldList ScalingRequest::fields() {
 
 Result<void> check_settings(const ScalingRequest& request, const std::string& where) {
   NB_TRY_VOID(check_settings(request.step, where + ": /step"));
-  bool asks = !request.thread_counts.empty() || !request.devices.empty() || request.patterns;
+  bool asks = !request.thread_counts.empty() || !request.devices.empty() ||
+              !request.rank_counts.empty() || request.patterns;
+  if (request.rank_counts.size() == 1)
+    return bad_input(where + ": /rank_counts: one number has nothing to be compared with");
+  const std::int64_t micro_batches =
+      request.step.tokens / (request.step.rows * request.step.length);
+  for (const std::int64_t count : request.rank_counts)
+    if (micro_batches % count != 0)
+      return bad_input(fmt::format("{}: /rank_counts: {} micro-batches are not shared by {} cards",
+                                   where, micro_batches, count));
   if (request.thread_counts.size() == 1)
     return bad_input(where + ": /thread_counts: one number has nothing to be compared with");
   if (request.devices.size() == 1)
@@ -174,8 +187,8 @@ Result<void> check_settings(const ScalingRequest& request, const std::string& wh
   }
   if (!asks)
     return bad_input(where +
-                     ": nothing to vary; name layers, depths, tokens, thread_counts, devices or "
-                     "patterns");
+                     ": nothing to vary; name layers, depths, tokens, thread_counts, devices, "
+                     "rank_counts or patterns");
   return {};
 }
 
@@ -334,6 +347,8 @@ Result<void> run_scaling(const ScalingRequest& request) {
   }
   if (request.patterns)
     print("patterns, " + on_threads, patterns_text(measure_patterns(request, device.profile)));
+  if (!request.rank_counts.empty())
+    print("cards, " + on_threads, ranks_text(measure_ranks(request, device.profile)));
   if (!request.thread_counts.empty())
     print("threads", thread_gains_text(measure_threads(request, device.profile)));
   return {};

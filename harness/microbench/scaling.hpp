@@ -19,6 +19,9 @@ struct ScalingRequest {
   std::vector<std::int64_t> layers, depths, tokens;  // what is varied, one after the other
   std::vector<int> thread_counts;                    // the first is what gains are counted from
   std::vector<DeviceEntry> devices;                  // to compare with the first of them
+  // Data-parallel cards that share a step's micro-batches; the first is what others are held
+  // against.
+  std::vector<std::int64_t> rank_counts;
   bool patterns = false;  // a step without each pattern of model/host, and op by op
   std::int64_t rounds = 7;
   int threads = 0;  // of the host for all but thread_counts; 0: every core
@@ -31,6 +34,7 @@ Result<void> check_settings(const ScalingRequest& request, const std::string& wh
 // One step: its time, and the rate of the peak loop around it on the same threads.
 struct TimedStep {
   double time_s = 0, peak_gflop_s = 0;
+  double processor_s = 0;  // of all threads; of steps of ranks alone
 };
 
 // The rounds of one size. Shares and times at a common rate of the loop are medians of rounds.
@@ -68,6 +72,11 @@ std::string devices_text(const Turns& turns);
 
 // Times over that of names[0] in the same round.
 std::string patterns_text(const Turns& turns);
+
+// Time and processor time over those of names[0] in the same round (rank_turns.cpp).
+std::string ranks_text(const Turns& turns);
+// NB_CHECK: each count divides the micro-batches of a step.
+Turns measure_ranks(const ScalingRequest& request, const DeviceProfile& profile);
 
 // Measures what is asked for and prints each table to stdout as soon as it is there.
 Result<void> run_scaling(const ScalingRequest& request);

@@ -43,22 +43,27 @@ Result<void> check_settings(const WholeStepSettings& settings, const std::string
   return check_config(settings.config(), where);
 }
 
+Batch random_batch(const WholeStepSettings& settings) {
+  Batch batch{.rows = settings.rows, .length = settings.length, .inputs = {}, .targets = {}};
+  const Rng rng(1, "microbench tokens");
+  const auto count = static_cast<std::uint64_t>(settings.rows * settings.length);
+  const auto vocabulary = static_cast<std::uint64_t>(settings.vocabulary);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    batch.inputs.push_back(static_cast<int>(rng.below(2 * i, vocabulary)));
+    batch.targets.push_back(static_cast<int>(rng.below(2 * i + 1, vocabulary)));
+  }
+  return batch;
+}
+
 WholeStep::WholeStep(const DeviceProfile& profile, const WholeStepSettings& settings)
     : settings_(settings),
       device_(profile, ExecutionMode::kExecute, {.trace_steps = 0}),
       decoder_(settings.config(), device_) {
   decoder_.init(1);
   if (!settings.is_forward) optimizers_ = make_optimizers(decoder_, {});
-  batch_ = {.rows = settings.rows, .length = settings.length, .inputs = {}, .targets = {}};
-  const Rng rng(1, "microbench tokens");
-  const auto count = static_cast<std::uint64_t>(settings.rows * settings.length);
-  const auto vocabulary = static_cast<std::uint64_t>(settings.vocabulary);
-  for (std::uint64_t i = 0; i < count; ++i) {
-    batch_.inputs.push_back(static_cast<int>(rng.below(2 * i, vocabulary)));
-    batch_.targets.push_back(static_cast<int>(rng.below(2 * i + 1, vocabulary)));
-  }
-  log_probs_.resize(count);
-  argmax_.resize(count);
+  batch_ = random_batch(settings);
+  log_probs_.resize(batch_.inputs.size());
+  argmax_.resize(batch_.inputs.size());
 }
 
 double WholeStep::run() {

@@ -33,6 +33,8 @@ struct WholeStepSettings {
 };
 Result<void> check_settings(const WholeStepSettings& settings, const std::string& where);
 
+Batch random_batch(const WholeStepSettings& settings);  // the same each time
+
 class WholeStep {
  public:
   // Throws OutOfMemory of the emulated device.

@@ -78,7 +78,7 @@ TEST(Scaling, TheProgramPrintsATableForEachThingThatIsVaried) {
       "--scaling",
       R"({"step": {"depth": 1, "vocabulary": 32, "length": 16, "rows": 2, "tokens": 32},
           "device": {"profile": "ascend_910b3"}, "layers": [1, 2], "depths": [1, 2],
-          "tokens": [32, 64], "thread_counts": [1, 2],
+          "tokens": [32, 64], "thread_counts": [1, 2], "rank_counts": [1, 1],
           "devices": [{"profile": "ascend_910b3"}, {"name": "fused", "profile": "ascend_910b3",
                        "numerics_overrides": {"pointwise": "fused"}}],
           "rounds": 1, "threads": 1})");
@@ -86,9 +86,18 @@ TEST(Scaling, TheProgramPrintsATableForEachThingThatIsVaried) {
   EXPECT_EQ(result.err, "");
   for (const char* part :
        {"layers, 1 thread (d1, vocabulary 32, 2 x 16, 32 tokens, train, ", "depth, 1 thread (",
-        "tokens, 1 thread (", "threads (", "devices, 1 thread (", "fused", "for each layer",
-        "for each counted Tflop", "for each token", "step over loop"})
+        "tokens, 1 thread (", "threads (", "cards, 1 thread (", "devices, 1 thread (", "fused",
+        "for each layer", "for each counted Tflop", "for each token", "step over loop"})
     EXPECT_NE(result.out.find(part), std::string::npos) << part << "\n" << result.out;
+}
+
+TEST(Scaling, CardsAreHeldAgainstTheFirstInTheSameRound) {
+  const Turns turns{.names = {"1", "4"},
+                    .flop = 1,
+                    .runs = {{{0.5, 0, 1}, {1.0, 0, 2}}, {{0.6, 0, 1.1}, {1.2, 0, 2.2}}}};
+  const std::string text = ranks_text(turns);
+  for (const char* part : {"1.200", "1.100", "cards"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
 }
 
 TEST(Scaling, BadInputIsOneSentence) {
@@ -102,6 +111,8 @@ TEST(Scaling, BadInputIsOneSentence) {
            R"("devices": [{"profile": "tiny"}]})",
        "/devices"},
       {"{" + device + R"(, "devices": [{"profile": "tiny"}, {"profile": "tinny"}]})", "/devices/1"},
+      {"{" + device + R"(, "rank_counts": [1]})", "/rank_counts"},
+      {"{" + device + R"(, "rank_counts": [1, 3]})", "8 micro-batches are not shared by 3 cards"},
       {"{" + device + R"(, "tokens": [2048, 3000]})", "tokens 3000"},
       {"{" + device + R"(, "depths": [4, 5]})", "depth 5"},
       {"{" + device + R"(, "layer": [2, 4]})", "did you mean \"layers\""}};
