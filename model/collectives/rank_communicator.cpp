@@ -32,10 +32,17 @@ RankCommunicator::RankCommunicator(Device* device, int member, WorldShared* shar
 void RankCommunicator::all_reduce(CollectiveBuffer x, Reduce op, std::string_view label) {
   const CollectiveCall call = begin(OpKind::kAllReduce, x, x, x.count, op, 0, label);
   if (!device().executes()) return end(call);
-  reduce_piece(call, piece_of(call.count, rank(), size()));
+  const auto own = [&](const CollectiveCall& of, int r) {
+    const Piece piece = piece_of(call.count, r, size());
+    return of.output.subspan(static_cast<std::size_t>(piece.begin),
+                             static_cast<std::size_t>(piece.end - piece.begin));
+  };
+  // In place: of a rank's own piece nobody else reads its values before wait_all().
+  reduce_piece(call, piece_of(call.count, rank(), size()), own(call, rank()));
   wait_all();
   for (int r = 0; r < size(); ++r)
-    std::ranges::copy(pieces(r), x.values.begin() + piece_of(call.count, r, size()).begin);
+    if (r != rank())
+      std::ranges::copy(own(place_->calls[static_cast<std::size_t>(r)], r), own(call, r).begin());
   end(call);
 }
 
@@ -47,9 +54,11 @@ void RankCommunicator::reduce_scatter(CollectiveBuffer input, CollectiveBuffer o
   const CollectiveCall call =
       begin(OpKind::kReduceScatter, input, output, input.count, op, 0, label);
   if (!device().executes()) return end(call);
-  reduce_piece(call, piece_of(call.count, rank(), size()));
+  std::vector<float>& sum = pieces(rank());
+  sum.resize(output.values.size());
+  reduce_piece(call, piece_of(call.count, rank(), size()), sum);
   wait_all();  // output may be part of an input that others still read
-  std::ranges::copy(pieces(rank()), output.values.begin());
+  std::ranges::copy(sum, output.values.begin());
   end(call);
 }
 
@@ -165,9 +174,8 @@ CollectiveCall RankCommunicator::begin(OpKind kind, const CollectiveBuffer& inpu
   return call;
 }
 
-void RankCommunicator::reduce_piece(const CollectiveCall& call, const Piece& piece) {
-  std::vector<float>& sum = pieces(rank());
-  sum.resize(static_cast<std::size_t>(piece.end - piece.begin));
+void RankCommunicator::reduce_piece(const CollectiveCall& call, const Piece& piece,
+                                    std::span<float> sum) {
   std::vector<std::span<const float>> inputs;
   for (const CollectiveCall& other : place_->calls)
     inputs.push_back(other.input.subspan(static_cast<std::size_t>(piece.begin), sum.size()));

@@ -27,8 +27,8 @@ void charge_collective(Device& device, int ranks, double link_slowdown, OpKind k
                        std::int64_t count, DType dtype, std::string_view label,
                        std::int64_t start_ns);
 
-// place.pieces[r] is written by member r between two rendezvous and read by the others after the
-// second.
+// place.pieces[r], and of an all-reduce piece r of its values, is written by member r between two
+// rendezvous and read by the others after the second.
 class RankCommunicator : public Communicator {
  public:
   // parent: whose group it is; null: of all ranks.
@@ -62,7 +62,7 @@ class RankCommunicator : public Communicator {
   void hand_out(const CollectiveCall& call);
   CollectiveCall begin(OpKind kind, const CollectiveBuffer& input, const CollectiveBuffer& output,
                        std::int64_t count, Reduce op, int root, std::string_view label);
-  void reduce_piece(const CollectiveCall& call, const Piece& piece);
+  void reduce_piece(const CollectiveCall& call, const Piece& piece, std::span<float> sum);
   void end(const CollectiveCall& call);
 
   WorldShared* shared_;

@@ -35,7 +35,8 @@ Averaging averaging_of(std::string_view library);  // "nccl", "hccl", …; other
 
 // out[i] = x_order[0][i] ⊕ x_order[1][i] ⊕ …, every operand and partial result rounded to dtype.
 // kAverage multiplies every operand by 1/p, itself rounded to dtype, or divides the sum by p, and
-// rounds. kMax compares and selects; a NaN wins.
+// rounds. kMax compares and selects; a NaN wins, as 7fc00000. out may lie in one of the inputs, at
+// its own elements.
 void reduce_in_order(std::span<const std::span<const float>> inputs, std::span<const int> order,
                      Reduce op, DType dtype, std::span<float> out,
                      Averaging averaging = Averaging::kDivide);

@@ -29,4 +29,22 @@ void scale(std::span<float> values, float factor) {
   });
 }
 
+void add(std::span<const float> a, std::span<const float> b, std::span<float> out, DType dtype) {
+  NB_CHECK(a.size() == b.size() && a.size() == out.size(), "[add] {} and {} to {} elements",
+           a.size(), b.size(), out.size());
+  const inner::Table& table = inner::table();
+  const int rounding = inner::rounding_of(dtype);
+  each_piece(a.size(), [&](std::size_t begin, std::int64_t count) {
+    table.add(a.data() + begin, b.data() + begin, count, out.data() + begin, rounding);
+  });
+}
+
+void divide(std::span<float> values, float divisor, DType dtype) {
+  const inner::Table& table = inner::table();
+  const int rounding = inner::rounding_of(dtype);
+  each_piece(values.size(), [&](std::size_t begin, std::int64_t count) {
+    table.divide(values.data() + begin, count, divisor, values.data() + begin, rounding);
+  });
+}
+
 }  // namespace nb::kernels

@@ -3,8 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <limits>
 #include <set>
+
+#include "harness/base/rng.hpp"
 
 namespace nb {
 namespace {
@@ -74,6 +78,66 @@ TEST(RingOrder, MaximumKeepsANaN) {
   EXPECT_EQ(reduce({{1.0f}, {-2.0f}, {6.0f}}, {0, 1, 2}, Reduce::kMax, DType::kFp32), 6.0f);
   const float worst = reduce({{1.0f}, {nan}, {6.0f}}, {0, 1, 2}, Reduce::kMax, DType::kFp32);
   EXPECT_NE(worst, worst);
+}
+
+// As the header says it, element by element.
+float in_order(const std::vector<std::vector<float>>& inputs, const std::vector<int>& order,
+               std::size_t i, Reduce op, DType dtype, Averaging averaging) {
+  const auto ranks = static_cast<float>(inputs.size());
+  const bool pre_multiplies = op == Reduce::kAverage && averaging == Averaging::kPreMultiply;
+  const auto operand = [&](std::size_t r) {
+    const float value = round_to(dtype, inputs[static_cast<std::size_t>(order[r])][i]);
+    return pre_multiplies ? round_to(dtype, value * round_to(dtype, 1 / ranks)) : value;
+  };
+  float sum = operand(0);
+  for (std::size_t r = 1; r < order.size(); ++r) {
+    const float value = operand(r);
+    if (op != Reduce::kMax)
+      sum = round_to(dtype, sum + value);
+    else if (sum == sum && (value != value || sum < value))
+      sum = value;
+  }
+  return op == Reduce::kAverage && !pre_multiplies ? round_to(dtype, sum / ranks) : sum;
+}
+
+// Of any length, in the place of an operand, with NaNs, infinities, denormals and both zeros.
+TEST(RingOrder, ManyElementsAreSummedAsOne) {
+  const Rng rng(3, "ring order test");
+  const std::vector<float> odd = {std::numeric_limits<float>::infinity(),
+                                  -std::numeric_limits<float>::infinity(),
+                                  -std::numeric_limits<float>::quiet_NaN(),
+                                  1e-41F,
+                                  -0.0F,
+                                  3e38F};
+  const auto bits = [](float x) { return std::bit_cast<std::uint32_t>(x); };
+  for (const std::size_t ranks : std::vector<std::size_t>{1, 2, 3, 4})
+    for (const std::size_t count : std::vector<std::size_t>{1, 31, 2048, 2049, 5000}) {
+      std::vector<std::vector<float>> inputs(ranks, std::vector<float>(count));
+      for (std::size_t r = 0; r < ranks; ++r)
+        for (std::size_t i = 0; i < count; ++i) {
+          const std::uint64_t at = r * count + i;
+          inputs[r][i] = rng.below(2 * at, 20) == 0
+                             ? odd[rng.below(2 * at + 1, odd.size())]
+                             : static_cast<float>(rng.normal(at)) * (i % 3 == 0 ? 1e-39F : 1.0F);
+        }
+      const std::vector<int> order =
+          summation_order(ReductionOrder::kUnordered, 0, static_cast<int>(ranks), 5, count);
+      for (const DType dtype :
+           {DType::kFp32, DType::kBf16, DType::kFp16, DType::kTf32, DType::kHf32})
+        for (const Reduce op : {Reduce::kSum, Reduce::kAverage, Reduce::kMax})
+          for (const Averaging averaging : {Averaging::kDivide, Averaging::kPreMultiply}) {
+            std::vector<std::vector<float>> in_place = inputs;
+            const std::vector<std::span<const float>> views(in_place.begin(), in_place.end());
+            reduce_in_order(views, order, op, dtype, in_place.back(), averaging);
+            std::size_t differing = 0;
+            for (std::size_t i = 0; i < count; ++i)
+              differing +=
+                  bits(in_place.back()[i]) != bits(in_order(inputs, order, i, op, dtype, averaging))
+                      ? 1
+                      : 0;
+            EXPECT_EQ(differing, 0U) << ranks << " ranks, " << count << ", " << name(dtype);
+          }
+    }
 }
 
 }  // namespace
