@@ -5,8 +5,11 @@
 #endif
 
 #include <deque>
+#include <memory>
+#include <mutex>
 #include <new>
 #include <utility>
+#include <vector>
 
 namespace nb::kernels {
 namespace {
@@ -23,9 +26,42 @@ struct Stack {
   std::size_t depth = 0;
 };
 
+// Of threads that have ended: ranks get new threads for every step, and clearing new pages for
+// theirs takes milliseconds. Never destroyed, since threads may outlive main.
+class Left {
+ public:
+  static Left& all() {
+    static Left* const instance = new Left;
+    return *instance;
+  }
+  std::unique_ptr<Stack> take() {
+    const std::lock_guard lock(mutex_);
+    if (stacks_.empty()) return std::make_unique<Stack>();
+    std::unique_ptr<Stack> last = std::move(stacks_.back());
+    stacks_.pop_back();
+    return last;
+  }
+  void give(std::unique_ptr<Stack> stack) noexcept {
+    const std::lock_guard lock(mutex_);
+    try {
+      stacks_.push_back(std::move(stack));
+    } catch (const std::bad_alloc&) {
+      stack.reset();
+    }
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Stack>> stacks_;
+};
+
 Stack& stack() {
-  thread_local Stack instance;
-  return instance;
+  struct OfThread {
+    std::unique_ptr<Stack> own = Left::all().take();
+    ~OfThread() { Left::all().give(std::move(own)); }
+  };
+  thread_local OfThread instance;
+  return *instance.own;
 }
 
 }  // namespace

@@ -29,7 +29,8 @@ class LargeBuffer {
 
 // Working memory of a kernel call: taken from this thread's stack of buffers and given back at the
 // end of the scope, so that nothing is allocated in a training step after the first. Nested calls
-// on one thread (a waiting thread may run another's task) get buffers of their own.
+// on one thread (a waiting thread may run another's task) get buffers of their own. What a thread
+// leaves, the next one that begins gets.
 class Scratch {
  public:
   explicit Scratch(std::size_t bytes);  // 64-byte aligned, not cleared
