@@ -2,8 +2,9 @@
 // bring no values, and meet for the simulated clock alone: for ranks that do not do the same, as
 // stages of a pipeline. A call that does not match, a rank that throws or leaves, and a wait that
 // is too long end the collective on every rank with the first failing rank named. Used from one
-// thread; ranks live inside run(). With options.remote every process runs the ranks that are its
-// own, with the same bits and times (remote_ranks.hpp).
+// thread; ranks live inside run(), and share what they do alike (harness/base/common_work.hpp).
+// With options.remote every process runs the ranks that are its own, with the same bits and times
+// (remote_ranks.hpp).
 #pragma once
 
 #include <chrono>

@@ -1,10 +1,15 @@
 #include "model/ops/optimizer_ops.hpp"
 
+#include <fmt/format.h>
+
 #include <cmath>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "harness/base/check.hpp"
+#include "harness/base/common_work.hpp"
+#include "harness/base/parallel.hpp"
 #include "model/kernels/elementwise.hpp"
 #include "model/kernels/muon.hpp"
 #include "model/kernels/reduce.hpp"
@@ -49,11 +54,33 @@ kernels::NewtonSchulzSettings newton_schulz_settings(const NumericsPolicy& numer
   return settings;
 }
 
-void orthogonalise_all(std::span<const MuonMatrix> matrices, const NumericsPolicy& numerics) {
+// In place. Ranks with equal updates make them once: they have the same policy (World), so that
+// bytes and shape say what comes of a matrix.
+void orthogonalise_updates(std::span<const Matrix> updates, const NumericsPolicy& numerics) {
   const kernels::NewtonSchulzSettings settings = newton_schulz_settings(numerics);
+  CommonWork* const common = CommonWork::of_thread();
+  if (common == nullptr) return kernels::newton_schulz_all(updates, settings);
+  std::vector<std::string> kinds;
+  std::vector<std::span<float>> values;
+  for (const Matrix& m : updates) {
+    NB_CHECK(m.is_contiguous(), "[muon] rows of {} elements lie {} apart", m.cols, m.stride);
+    kinds.push_back(fmt::format("newton_schulz {} x {}", m.rows, m.cols));
+    values.emplace_back(m.data, static_cast<std::size_t>(m.size()));
+  }
+  // One at a time, so that ranks begin at different ones; or as many as threads work at side by
+  // side.
+  const std::size_t at_once = threads() == 1 ? 1 : 4 * static_cast<std::size_t>(threads());
+  common->run(kinds, values, at_once, [&](std::span<const std::size_t> some) {
+    std::vector<Matrix> chosen;
+    for (const std::size_t i : some) chosen.push_back(updates[i]);
+    kernels::newton_schulz_all(chosen, settings);
+  });
+}
+
+void orthogonalise_all(std::span<const MuonMatrix> matrices, const NumericsPolicy& numerics) {
   std::vector<Matrix> updates;
   for (const MuonMatrix& m : matrices) updates.push_back(m.gradient.matrix());
-  kernels::newton_schulz_all(updates, settings);
+  orthogonalise_updates(updates, numerics);
 }
 
 void update_all(std::span<const MuonMatrix> matrices, double learning_rate) {
@@ -216,7 +243,7 @@ void orthogonalise(Device& device, Tensor& update, std::string_view label) {
   desc.output = &update;
   device.run(desc, [&] {
     const Matrix whole = update.matrix();
-    kernels::newton_schulz_all({&whole, 1}, newton_schulz_settings(device.numerics()));
+    orthogonalise_updates(std::span(&whole, 1), device.numerics());
   });
 }
 
