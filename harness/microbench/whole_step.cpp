@@ -5,7 +5,7 @@
 #include "harness/base/rng.hpp"
 #include "model/decoder/presets.hpp"
 #include "model/kernels/reduce.hpp"
-#include "model/ops/weighted_sum.hpp"
+#include "model/ops/objectives.hpp"
 #include "model/optim/groups.hpp"
 #include "model/train/step.hpp"
 

@@ -2,21 +2,11 @@
 
 #include <tuple>
 
-#include "model/ops/add.hpp"
-#include "model/ops/bias.hpp"
-#include "model/ops/embedding.hpp"
-#include "model/ops/first_columns.hpp"
-#include "model/ops/gain.hpp"
-#include "model/ops/gate_heads.hpp"
-#include "model/ops/gelu.hpp"
-#include "model/ops/layer_norm.hpp"
+#include "model/ops/activations.hpp"
+#include "model/ops/elementwise.hpp"
 #include "model/ops/linear.hpp"
-#include "model/ops/multiply.hpp"
-#include "model/ops/relu_squared.hpp"
-#include "model/ops/rms_norm.hpp"
-#include "model/ops/scale.hpp"
-#include "model/ops/sigmoid.hpp"
-#include "model/ops/silu.hpp"
+#include "model/ops/norms.hpp"
+#include "model/ops/rows.hpp"
 
 namespace nb {
 namespace {

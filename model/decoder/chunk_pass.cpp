@@ -1,10 +1,9 @@
 #include "model/decoder/chunk_pass.hpp"
 
 #include "harness/base/check.hpp"
-#include "model/ops/cached_attention.hpp"
-#include "model/ops/embedding.hpp"
-#include "model/ops/gather.hpp"
-#include "model/ops/rms_norm.hpp"
+#include "model/ops/attention.hpp"
+#include "model/ops/norms.hpp"
+#include "model/ops/rows.hpp"
 
 namespace nb {
 namespace {

@@ -7,7 +7,7 @@
 #include "model/decoder/config.hpp"
 #include "model/decoder/pass.hpp"
 #include "model/decoder/weights.hpp"
-#include "model/ops/chunk_rows.hpp"
+#include "model/ops/key_value_cache.hpp"
 
 namespace nb {
 

@@ -28,7 +28,7 @@
 namespace nb {
 
 // What is trained for, formed of the losses of all tokens (B·T; 0 where the target is -1) by one of
-// ops/weighted_sum.hpp, ops/policy_loss.hpp and ops/preference_loss.hpp.
+// ops/objectives.hpp.
 using TokenObjective = std::function<Tensor(const Tensor& token_losses)>;
 
 class Decoder {
@@ -85,8 +85,8 @@ class Decoder {
   // Low-rank adapters of the targets; everything else is frozen. Once.
   void add_lora(const LoraSettings& settings, std::uint64_t seed);
   const std::optional<LoraSettings>& lora() const;
-  // What the adapters read loses elements in training passes (ops/dropout.hpp), by the seed, the
-  // step, the passes since begin_step() and the element. Off at first.
+  // What the adapters read loses elements in training passes (ops/elementwise.hpp), by the seed,
+  // the step, the passes since begin_step() and the element. Off at first.
   void set_adapter_dropout(double rate, std::uint64_t seed);
   void begin_step(std::int64_t step);
   void begin_pass(std::int64_t pass);  // as if so many had been since begin_step()

@@ -12,7 +12,7 @@
 #include "model/decoder/pass.hpp"
 #include "model/decoder/weights.hpp"
 #include "model/device/tensor.hpp"
-#include "model/ops/head_shape.hpp"
+#include "model/ops/attention.hpp"
 #include "model/ops/rotary.hpp"
 
 namespace nb {

@@ -3,14 +3,11 @@
 #include <utility>
 
 #include "model/autograd/tape.hpp"
-#include "model/ops/add.hpp"
-#include "model/ops/embedding.hpp"
-#include "model/ops/first_columns.hpp"
-#include "model/ops/gate_heads.hpp"
+#include "model/ops/activations.hpp"
+#include "model/ops/elementwise.hpp"
 #include "model/ops/linear.hpp"
-#include "model/ops/rms_norm.hpp"
-#include "model/ops/scale.hpp"
-#include "model/ops/sigmoid.hpp"
+#include "model/ops/norms.hpp"
+#include "model/ops/rows.hpp"
 
 namespace nb {
 namespace {

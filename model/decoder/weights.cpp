@@ -2,11 +2,8 @@
 
 #include <map>
 
-#include "model/ops/add.hpp"
-#include "model/ops/bias.hpp"
-#include "model/ops/dropout.hpp"
+#include "model/ops/elementwise.hpp"
 #include "model/ops/linear.hpp"
-#include "model/ops/scale.hpp"
 
 namespace nb {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "harness/base/check.hpp"
 #include "model/ops/attention.hpp"
-#include "model/ops/previous_rows.hpp"
+#include "model/ops/rows.hpp"
 
 namespace nb {
 

@@ -42,7 +42,7 @@ Tensor head_loss(const Tensor& x, Parameter& w, std::span<const int> targets, do
                  const HeadOptions& options = {});
 
 // The loss of every row (rows) in nat, 0 where the target is -1: what an objective is formed of
-// (weighted_sum.hpp, policy_loss.hpp, preference_loss.hpp). Its gradient takes that of each loss.
+// (objectives.hpp). Its gradient takes that of each loss.
 Tensor head_losses(const Tensor& x, Parameter& w, std::span<const int> targets,
                    const HeadOptions& options = {});
 

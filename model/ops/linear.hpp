@@ -1,4 +1,4 @@
-// y = x wᵀ without bias. x (…, inner), w (out, inner): leading sizes are joined to rows.
+// y = x wᵀ, and a bias behind it. x (…, inner), w (out, inner): leading sizes are joined to rows.
 #pragma once
 
 #include <string_view>
@@ -17,5 +17,8 @@ Tensor linear_backward_input(const Tensor& dy, const Tensor& w, std::string_view
 void linear_backward_weight(const Tensor& dy, const Tensor& x, Parameter& w, SavedBlocks saved);
 void linear_backward_weight(const Tensor& dy, const Tensor& x, const GradientSlot& dw,
                             std::string_view label, SavedBlocks saved);
+
+// x (rows, C) plus bias (C), which every row meets.
+Tensor add_bias(const Tensor& x, Parameter& bias, std::string_view label);
 
 }  // namespace nb::ops

@@ -16,7 +16,7 @@
 
 #include "model/collectives/communicator.hpp"
 #include "model/device/tensor.hpp"
-#include "model/ops/head_shape.hpp"
+#include "model/ops/attention.hpp"
 
 namespace nb::ops {
 

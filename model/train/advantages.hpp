@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "harness/base/result.hpp"
-#include "model/ops/policy_loss.hpp"
+#include "model/ops/objectives.hpp"
 
 namespace nb {
 

@@ -6,8 +6,8 @@
 
 #include "harness/base/check.hpp"
 #include "model/ops/attention.hpp"
+#include "model/ops/model_parallel.hpp"
 #include "model/ops/ring_attention.hpp"
-#include "model/ops/sequence_exchange.hpp"
 
 namespace nb {
 

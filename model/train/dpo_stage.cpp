@@ -7,7 +7,7 @@
 #include "model/data/batch_hash.hpp"
 #include "model/data/chat/loader_place.hpp"
 #include "model/device/device.hpp"
-#include "model/ops/preference_loss.hpp"
+#include "model/ops/objectives.hpp"
 #include "model/ops/transfer.hpp"
 #include "model/tokenizer/chat_tokens.hpp"
 #include "model/train/data_ranks.hpp"

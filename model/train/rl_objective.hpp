@@ -2,7 +2,7 @@
 #pragma once
 
 #include "harness/base/result.hpp"
-#include "model/ops/policy_loss.hpp"
+#include "model/ops/objectives.hpp"
 #include "model/train/chat_settings.hpp"
 
 namespace nb {

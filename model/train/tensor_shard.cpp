@@ -5,10 +5,9 @@
 
 #include "harness/base/check.hpp"
 #include "model/autograd/tape.hpp"
-#include "model/ops/embedding.hpp"
-#include "model/ops/gate_heads.hpp"
-#include "model/ops/sequence_rows.hpp"
-#include "model/ops/vocab_head.hpp"
+#include "model/ops/elementwise.hpp"
+#include "model/ops/model_parallel.hpp"
+#include "model/ops/rows.hpp"
 #include "model/train/tensor_cuts.hpp"
 
 namespace nb {

@@ -2,9 +2,9 @@
 // columns of the MLP, its tokens (tensor_cuts.hpp), as a decoder of its own whose activations meet
 // those of the other ranks. Before products that give some columns nothing is sent; their input's
 // gradient is all-reduced. Behind products of parts, the result is. The embedding is summed (the
-// others give zeros, which is exact), and the loss from three numbers a row (ops/vocab_head.hpp).
-// So every rank has the same whole activations, the same gradients of what is replicated, and the
-// same loss.
+// others give zeros, which is exact), and the loss from three numbers a row
+// (ops/model_parallel.hpp). So every rank has the same whole activations, the same gradients of
+// what is replicated, and the same loss.
 //
 // With sequence parallelism (arXiv:2205.05198) a rank has some rows of what lies between products,
 // norms, residuals and what crosses a pipeline's boundary among it: all-gathers and reduce-scatters

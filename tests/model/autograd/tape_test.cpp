@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "harness/base/check.hpp"
-#include "model/ops/add.hpp"
+#include "model/ops/activations.hpp"
+#include "model/ops/elementwise.hpp"
 #include "model/ops/linear.hpp"
-#include "model/ops/relu_squared.hpp"
 #include "tests/support/decoder_golden.hpp"
 
 namespace nb {

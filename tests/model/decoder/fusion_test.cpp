@@ -10,7 +10,7 @@
 #include "model/device/device.hpp"
 #include "model/host/plan.hpp"
 #include "model/host/program.hpp"
-#include "model/ops/weighted_sum.hpp"
+#include "model/ops/objectives.hpp"
 #include "tests/support/decoder_golden.hpp"
 
 namespace nb {

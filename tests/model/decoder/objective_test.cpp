@@ -7,9 +7,7 @@
 
 #include "model/decoder/decoder.hpp"
 #include "model/device/device.hpp"
-#include "model/ops/policy_loss.hpp"
-#include "model/ops/preference_loss.hpp"
-#include "model/ops/weighted_sum.hpp"
+#include "model/ops/objectives.hpp"
 #include "tests/support/decoder_golden.hpp"
 
 namespace nb {

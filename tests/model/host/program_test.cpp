@@ -11,12 +11,12 @@
 #include "harness/base/check.hpp"
 #include "model/autograd/tape.hpp"
 #include "model/host/plan.hpp"
-#include "model/ops/add.hpp"
-#include "model/ops/embedding.hpp"
+#include "model/ops/activations.hpp"
+#include "model/ops/elementwise.hpp"
 #include "model/ops/linear.hpp"
-#include "model/ops/relu_squared.hpp"
-#include "model/ops/rms_norm.hpp"
+#include "model/ops/norms.hpp"
 #include "model/ops/rotary.hpp"
+#include "model/ops/rows.hpp"
 
 namespace nb {
 namespace {

@@ -10,8 +10,8 @@
 #include "harness/base/check.hpp"
 #include "harness/base/parallel.hpp"
 #include "model/autograd/tape.hpp"
-#include "model/ops/cached_attention.hpp"
-#include "model/ops/gather.hpp"
+#include "model/ops/attention.hpp"
+#include "model/ops/rows.hpp"
 #include "model/tensor/dtype.hpp"
 
 namespace nb {

@@ -1,4 +1,6 @@
 // Objectives against values worked out by hand, and against those of modelscope/twinkle's formulas.
+#include "model/ops/objectives.hpp"
+
 #include <gtest/gtest.h>
 
 #include <array>
@@ -10,9 +12,6 @@
 #include "harness/base/check.hpp"
 #include "model/autograd/tape.hpp"
 #include "model/device/profile.hpp"
-#include "model/ops/policy_loss.hpp"
-#include "model/ops/preference_loss.hpp"
-#include "model/ops/weighted_sum.hpp"
 #include "tests/support/decoder_golden.hpp"
 
 namespace nb {

@@ -12,12 +12,11 @@
 #include "model/autograd/tape.hpp"
 #include "model/host/program.hpp"
 #include "model/ops/attention.hpp"
-#include "model/ops/cached_attention.hpp"
-#include "model/ops/embedding.hpp"
 #include "model/ops/head.hpp"
 #include "model/ops/linear.hpp"
-#include "model/ops/rms_norm.hpp"
+#include "model/ops/norms.hpp"
 #include "model/ops/rotary.hpp"
+#include "model/ops/rows.hpp"
 #include "tests/support/decoder_golden.hpp"
 
 namespace nb {
