@@ -22,72 +22,89 @@ Tensor with_value_embedding(const Tensor& v, const Tensor& n, const BlockWeights
   return ops::add(v, ops::gate_heads(values, gate, "attn.ve"), "attn.ve");
 }
 
-// A product that ends a branch: of cut weights its parts are added before the bias, which is whole.
-Tensor joined(const Tensor& x, const LinearWeights& by, Cuts* cuts) {
-  if (cuts == nullptr) return linear(x, by);
-  Tensor y = ops::linear(x, *by.weight);
-  cuts->after_part_sum(y);
-  return by.bias == nullptr ? y : ops::add_bias(y, *by.bias, by.bias->name);
-}
+// The steps of a block, each under the name by which listeners hear what it gives. Of nothing (a
+// last layer whose rows nobody wants) they make nothing.
+struct Steps {
+  const BlockPlace& at;
 
-Tensor attention(const Tensor& normed_x, const BlockWeights& w, const BlockPlace& at) {
-  const Tensor n = at.cuts == nullptr ? normed_x : at.cuts->before_columns(normed_x);
+  Tensor told(const char* name, Tensor x) const {
+    at.pass.tell(at.layer, name, x);
+    return x;
+  }
+  // What the first products of a branch read: all rows, where ranks have some each.
+  Tensor read(const char* name, const Tensor& normed) const {
+    return told(name, at.cuts == nullptr ? normed : at.cuts->before_columns(normed));
+  }
+  Tensor project(const char* name, const Tensor& x, const LinearWeights& by) const {
+    return x.empty() ? x : told(name, linear(x, by));
+  }
+  // A product that ends a branch: of cut weights its parts are added before the bias, which is
+  // whole.
+  Tensor join(const char* name, const Tensor& x, const LinearWeights& by) const {
+    if (at.cuts == nullptr || x.empty()) return project(name, x, by);
+    Tensor y = ops::linear(x, *by.weight);
+    at.cuts->after_part_sum(y);
+    return told(name, by.bias == nullptr ? y : ops::add_bias(y, *by.bias, by.bias->name));
+  }
+
+  // Of q and k; the old ones go when both new ones are there, as in Python.
+  using Pair = std::tuple<Tensor, Tensor>;
+  Pair rotary(const Tensor& q, const Tensor& k) const {
+    const auto one = [&](const char* name, const Tensor& x, const ops::Positions& positions) {
+      return x.empty() ? x : told(name, ops::rotary(x, at.tables, positions, name));
+    };
+    return {one("attn.q_rotary", q, at.pass.kept_positions(at.layer)),
+            one("attn.k_rotary", k, at.pass.positions())};
+  }
+  Pair norm_heads(const Tensor& q, const Tensor& k) const {
+    const auto one = [&](const char* name, const Tensor& x) {
+      return x.empty() ? x : told(name, ops::rms_norm(x, at.config.head_dim(), name));
+    };
+    return {one("attn.q_norm", q), one("attn.k_norm", k)};
+  }
+  Pair scale_heads(const Tensor& q, const Tensor& k) const {
+    const auto one = [&](const char* name, const Tensor& x) {
+      return x.empty() ? x : ops::scale(x, at.config.architecture.qk_scale, name);
+    };
+    return {one("attn.q_scale", q), one("attn.k_scale", k)};
+  }
+};
+
+Tensor attention(const Tensor& normed, const BlockWeights& w, const BlockPlace& at) {
   const Architecture& a = at.config.architecture;
-  const auto rotated = [&](const Tensor& x, const ops::Positions& positions, const char* label) {
-    return x.empty() ? x : ops::rotary(x, at.tables, positions, label);
-  };
-  const auto normed = [&](const Tensor& x, const char* label) {
-    return x.empty() ? x : ops::rms_norm(x, at.config.head_dim(), label);
-  };
-  const auto scaled = [&](const Tensor& x, const char* label) {
-    return x.empty() ? x : ops::scale(x, a.qk_scale, label);
-  };
-  const auto project = [](const Tensor& x, const LinearWeights& by) {
-    return x.empty() ? x : linear(x, by);
-  };
-  const auto tell = [&](const char* op, const Tensor& x) { at.pass.tell(at.layer, op, x); };
-  Tensor q = project(at.pass.kept(at.layer, n), w.c_q), k = linear(n, w.c_k);
-  Tensor v = linear(n, w.c_v);
-  tell("attn.norm", n), tell("attn.c_q", q), tell("attn.c_k", k), tell("attn.c_v", v);
+  const Steps step{at};
+  const Tensor n = step.read("attn.norm", normed);
+  Tensor q = step.project("attn.c_q", at.pass.kept(at.layer, n), w.c_q);
+  Tensor k = step.project("attn.c_k", n, w.c_k);
+  Tensor v = step.project("attn.c_v", n, w.c_v);
   if (w.value_embedding != nullptr) v = with_value_embedding(v, n, w, at);
-  if (a.has_rotary())
-    std::tie(q, k) = std::tuple{rotated(q, at.pass.kept_positions(at.layer), "attn.q_rotary"),
-                                rotated(k, at.pass.positions(), "attn.k_rotary")};
-  if (a.has_rotary()) tell("attn.q_rotary", q), tell("attn.k_rotary", k);
-  if (a.qk_norm) std::tie(q, k) = std::tuple{normed(q, "attn.q_norm"), normed(k, "attn.k_norm")};
-  if (a.qk_norm) tell("attn.q_norm", q), tell("attn.k_norm", k);
-  if (a.qk_scale != 1)
-    std::tie(q, k) = std::tuple{scaled(q, "attn.q_scale"), scaled(k, "attn.k_scale")};
-  const auto join = [&](const Tensor& x, const LinearWeights& by) {
-    return x.empty() ? x : joined(x, by, at.cuts);
-  };
-  const Tensor y = join(at.pass.attend(at.layer, q, k, v), w.attn_proj);
-  tell("attn.c_proj", y);
-  return y;
+  if (a.has_rotary()) std::tie(q, k) = step.rotary(q, k);
+  if (a.qk_norm) std::tie(q, k) = step.norm_heads(q, k);
+  if (a.qk_scale != 1) std::tie(q, k) = step.scale_heads(q, k);
+  return step.join("attn.c_proj", at.pass.attend(at.layer, q, k, v), w.attn_proj);
 }
 
-Tensor mlp(const Tensor& normed_x, const BlockWeights& w, const BlockPlace& at) {
-  const MlpKind kind = at.config.architecture.mlp;
-  const Tensor n = at.cuts == nullptr ? normed_x : at.cuts->before_columns(normed_x);
-  at.pass.tell(at.layer, "mlp.norm", n);
-  Tensor h;
-  if (kind == MlpKind::kSwiglu) h = ops::silu(linear(n, w.c_gate), "mlp.silu");
-  Tensor up = linear(n, w.c_fc);
-  at.pass.tell(at.layer, "mlp.c_fc", up);
+Tensor activated(const Tensor& up, const Tensor& gate, MlpKind kind) {
   switch (kind) {
     case MlpKind::kReluSquared:
-      up = ops::relu_squared(up, "mlp.relu_squared");
-      break;
+      return ops::relu_squared(up, "mlp.relu_squared");
     case MlpKind::kGelu:
-      up = ops::gelu(up, "mlp.gelu");
-      break;
+      return ops::gelu(up, "mlp.gelu");
     case MlpKind::kSwiglu:
-      up = ops::multiply(h, up, "mlp.gated");
-      break;
+      return ops::multiply(gate, up, "mlp.gated");
   }
-  const Tensor y = joined(up, w.mlp_proj, at.cuts);
-  at.pass.tell(at.layer, "mlp.c_proj", y);
-  return y;
+  return up;
+}
+
+Tensor mlp(const Tensor& normed, const BlockWeights& w, const BlockPlace& at) {
+  const MlpKind kind = at.config.architecture.mlp;
+  const Steps step{at};
+  const Tensor n = step.read("mlp.norm", normed);
+  Tensor gate;
+  if (kind == MlpKind::kSwiglu) gate = ops::silu(linear(n, w.c_gate), "mlp.silu");
+  Tensor up = step.project("mlp.c_fc", n, w.c_fc);
+  up = activated(up, gate, kind);
+  return step.join("mlp.c_proj", up, w.mlp_proj);
 }
 
 }  // namespace
