@@ -63,20 +63,20 @@ Result<void> check_batch(const std::string& where, const std::vector<std::int64_
 
 void run_batch(const std::string& label, const std::vector<std::int64_t>& shape,
                const std::vector<std::int64_t>& ids, Decoder& decoder, Outputs& outputs) {
-  decoder.listen([&](const std::string& op, const Tensor& output) {
+  const auto listener = [&](const std::string& op, const Tensor& output) {
     const std::span<const float> values = output.host();
     outputs.add(label, op, output.dtype(), {output.shape().leading(), output.shape().last()},
                 {values.begin(), values.end()});
-  });
+  };
   std::vector<float> logits;
   std::int64_t width = 0;
   const std::vector<int> tokens(ids.begin(), ids.end());
-  decoder.forward_logits(tokens, shape[0], shape[1], {}, [&](std::int64_t, ConstMatrix rows) {
+  const auto sink = [&](std::int64_t, ConstMatrix rows) {
     width = rows.cols;
     for (std::int64_t i = 0; i < rows.rows; ++i)
       logits.insert(logits.end(), rows.row(i), rows.row(i) + rows.cols);
-  });
-  decoder.listen({});
+  };
+  decoder.forward_logits(tokens, shape[0], shape[1], {}, sink, listener);
   outputs.add(label, "output", DType::kFp32, {shape[0] * shape[1], width}, std::move(logits));
 }
 

@@ -1,6 +1,6 @@
 // Where the weights of a decoder are parts of larger matrices, and whole activations meet cut ones:
 // what a pass does there is the affair of whoever cut them. A decoder whose weight hooks are Cuts
-// too (Decoder::set_weight_hooks) asks them; the sizes of its config are those of its parts.
+// too (Decoder::weights) asks them; the sizes of its config are those of its parts.
 #pragma once
 
 #include <cstdint>

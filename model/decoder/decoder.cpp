@@ -1,7 +1,5 @@
 #include "model/decoder/decoder.hpp"
 
-#include <utility>
-
 #include "harness/base/check.hpp"
 #include "model/autograd/tape.hpp"
 #include "model/decoder/cuts.hpp"
@@ -27,6 +25,12 @@ ops::RotaryTables tables_of(const DecoderConfig& config, Device& device) {
                             {.base = config.architecture.rotary_base, .layout = layout});
 }
 
+const DecoderConfig& checked(const DecoderConfig& config) {
+  const auto holds = check_config(config, "[decoder]");
+  NB_CHECK(holds.has_value(), "{}", holds.error().message);
+  return config;
+}
+
 // The weights of no block, as long as a pass takes.
 class PassHooks {
  public:
@@ -44,115 +48,21 @@ class PassHooks {
 
 }  // namespace
 
-struct Decoder::Impl {
-  DecoderConfig config;
-  Device& device;
-  std::vector<Parameter> parameters, adapters;
-  DecoderWeights weights;
-  std::optional<LoraSettings> lora;
-  LoraDropout dropout;
-  ops::RotaryTables tables;
-  ops::HeadScratch scratch;
-  bool recomputes = false;
-  OpListener listener;
-
-  Impl(const DecoderConfig& c, Device& d)
-      : config(c),
-        device(d),
-        parameters(make_parameters(parameter_specs(c), d)),
-        weights(weights_of(config, parameters)),
-        tables(tables_of(config, d)) {}
-
-  Tensor trunk(Pass& pass) { return nb::trunk(weights, config, tables, pass, recomputes); }
-  // A pass whose result is made a loss, and back.
-  template <class LossOf>
-  float step(std::span<const int> inputs, std::int64_t batch, std::int64_t time,
-             const LossOf& loss_of) {
-    WholePass pass(config, inputs, batch, time);
-    return step(pass, tables, loss_of);
-  }
-  // Its rotary tables have the positions of the pass.
-  template <class LossOf>
-  float step(Pass& pass, const ops::RotaryTables& of_pass, const LossOf& loss_of) {
-    Tape tape;
-    const Tensor input_ids = ops::upload_ids(device, pass.rows(), 4, "inputs");
-    const Tensor target_ids = ops::upload_ids(device, pass.rows(), 8, "targets");
-    PassHooks hooks(weights.hooks);
-    dropout.is_on = dropout.rate > 0;
-    const Tensor x = nb::trunk(weights, config, of_pass, pass, recomputes);
-    Tensor loss = loss_of(x);
-    tape.backward(loss);
-    hooks.end();
-    dropout.is_on = false;
-    ++dropout.pass;
-    return device.executes() ? loss.host()[0] : 0.0F;
-  }
-  const Tensor& head() const { return weights.lm_head->value; }
-  ops::HeadOptions options() const {
-    return {.softcap = static_cast<float>(config.architecture.softcap),
-            .caps_in_fp32 = config.architecture.softcap_fp32,
-            .vocab = config.vocab_size};
-  }
-};
-
-Decoder::Decoder(const DecoderConfig& config, Device& device) {
-  const auto checked = check_config(config, "[decoder]");
-  NB_CHECK(checked.has_value(), "{}", checked.error().message);
-  impl_ = std::make_unique<Impl>(config, device);
-}
-Decoder::~Decoder() = default;
-
-const DecoderConfig& Decoder::config() const { return impl_->config; }
-Device& Decoder::device() const { return impl_->device; }
-const ops::RotaryTables& Decoder::rotary_tables() const { return impl_->tables; }
-const DecoderWeights& Decoder::weights() const { return impl_->weights; }
-ops::HeadOptions Decoder::head_options() const { return impl_->options(); }
-std::vector<Parameter>& Decoder::parameters() { return impl_->parameters; }
-const std::vector<Parameter>& Decoder::parameters() const { return impl_->parameters; }
-std::vector<Parameter>& Decoder::adapters() { return impl_->adapters; }
-const std::vector<Parameter>& Decoder::adapters() const { return impl_->adapters; }
-const std::optional<LoraSettings>& Decoder::lora() const { return impl_->lora; }
+Decoder::Decoder(const DecoderConfig& config, Device& device)
+    : config_(checked(config)),
+      device_(device),
+      parameters_(make_parameters(parameter_specs(config), device)),
+      weights_(weights_of(config_, parameters_)),
+      adapters_(config_, device, parameters_, weights_),
+      tables_(tables_of(config_, device)) {}
 
 void Decoder::init(std::uint64_t seed) {
-  init_parameters(parameter_specs(impl_->config), impl_->parameters, impl_->device, seed);
-}
-
-void Decoder::set_weight_hooks(WeightHooks* hooks) { impl_->weights.hooks = hooks; }
-void Decoder::set_recompute(bool on) { impl_->recomputes = on; }
-bool Decoder::recomputes() const { return impl_->recomputes; }
-
-void Decoder::add_lora(const LoraSettings& settings, std::uint64_t seed) {
-  Impl& m = *impl_;
-  NB_CHECK(!m.lora, "[lora] this decoder has adapters already");
-  m.adapters = make_lora(settings, m.config, m.device, seed);
-  m.lora = settings;
-  set_adapters(m.weights, settings, m.adapters, &m.dropout);
-  for (Parameter& p : m.parameters) p.is_trained = false;
-}
-
-void Decoder::set_adapter_dropout(double rate, std::uint64_t seed) {
-  impl_->dropout = {.rate = rate, .seed = seed};
-}
-
-void Decoder::begin_step(std::int64_t step) {
-  impl_->dropout.step = step;
-  impl_->dropout.pass = 0;
-}
-
-void Decoder::begin_pass(std::int64_t pass) { impl_->dropout.pass = pass; }
-
-void Decoder::merge_lora() {
-  Impl& m = *impl_;
-  merge_adapters(m.weights);
-  remove_adapters(m.weights);
-  m.adapters.clear();
-  m.lora.reset();
-  for (Parameter& p : m.parameters) p.is_trained = true;
+  init_parameters(parameter_specs(config_), parameters_, device_, seed);
 }
 
 std::vector<Parameter*> Decoder::trained_parameters() {
   std::vector<Parameter*> trained;
-  for (std::vector<Parameter>* some : {&impl_->parameters, &impl_->adapters})
+  for (std::vector<Parameter>* some : {&parameters_, &adapters_.parameters()})
     for (Parameter& p : *some)
       if (p.is_trained) trained.push_back(&p);
   return trained;
@@ -162,73 +72,98 @@ void Decoder::zero_grad() {
   for (Parameter* p : trained_parameters()) p->grad = {};
 }
 
+Tensor Decoder::run_trunk(Pass& pass) {
+  return trunk(weights_, config_, tables_, pass, recomputes_);
+}
+
+template <class LossOf>
+float Decoder::step(Pass& pass, const ops::RotaryTables& rotary, const LossOf& loss_of) {
+  Tape tape;
+  const Tensor input_ids = ops::upload_ids(device_, pass.rows(), 4, "inputs");
+  const Tensor target_ids = ops::upload_ids(device_, pass.rows(), 8, "targets");
+  PassHooks hooks(weights_.hooks);
+  adapters_.begin_training();
+  const Tensor x = trunk(weights_, config_, rotary, pass, recomputes_);
+  Tensor loss = loss_of(x);
+  tape.backward(loss);
+  hooks.end();
+  adapters_.end_training();
+  return device_.executes() ? loss.host()[0] : 0.0F;
+}
+
 float Decoder::loss_and_backward(std::span<const int> inputs, std::span<const int> targets,
                                  std::int64_t batch, std::int64_t time, double scale) {
-  Impl& m = *impl_;
-  if (SequenceCut* const cut = sequence_cut_of(m.weights)) {
+  if (SequenceCut* const cut = sequence_cut_of(weights_)) {
     const OwnTokens own = own_tokens(cut->positions(), inputs, targets, batch, time);
-    CutPass pass(m.config, *cut, own.inputs, batch, time);
-    const float loss = m.step(pass, cut->tables(), [&](const Tensor& x) {
-      return ops::head_loss(x, *m.weights.lm_head, own.targets, own.share * scale, m.options());
+    CutPass pass(config_, *cut, own.inputs, batch, time);
+    const float loss = step(pass, cut->tables(), [&](const Tensor& x) {
+      return ops::head_loss(x, *weights_.lm_head, own.targets, own.share * scale,
+                            head_options(config_));
     });
     return static_cast<float>(own.share * static_cast<double>(loss));
   }
-  return m.step(inputs, batch, time, [&](const Tensor& x) {
-    return head_loss(m.weights, x, targets, scale, m.options());
+  WholePass pass(config_, inputs, batch, time);
+  return step(pass, tables_, [&](const Tensor& x) {
+    return head_loss(weights_, x, targets, scale, head_options(config_));
   });
 }
 
 float Decoder::objective_and_backward(std::span<const int> inputs, std::span<const int> targets,
                                       std::int64_t batch, std::int64_t time,
                                       const TokenObjective& objective) {
-  NB_CHECK(cuts_of(impl_->weights) == nullptr,
-           "[decoder] cut weights give no losses of single tokens");
-  NB_CHECK(sequence_cut_of(impl_->weights) == nullptr,
+  NB_CHECK(cuts_of(weights_) == nullptr, "[decoder] cut weights give no losses of single tokens");
+  NB_CHECK(sequence_cut_of(weights_) == nullptr,
            "[decoder] cut sequences give no losses of single tokens");
-  return impl_->step(inputs, batch, time, [&](const Tensor& x) {
-    return objective(ops::head_losses(x, *impl_->weights.lm_head, targets, impl_->options()));
+  WholePass pass(config_, inputs, batch, time);
+  return step(pass, tables_, [&](const Tensor& x) {
+    return objective(ops::head_losses(x, *weights_.lm_head, targets, head_options(config_)));
   });
 }
 
 std::vector<float> Decoder::token_losses(std::span<const int> inputs, std::span<const int> targets,
                                          std::int64_t batch, std::int64_t time) {
-  Impl& m = *impl_;
-  const Tensor input_ids = ops::upload_ids(m.device, batch * time, 4, "inputs");
-  const Tensor target_ids = ops::upload_ids(m.device, batch * time, 8, "targets");
-  PassHooks hooks(m.weights.hooks);
-  WholePass pass(m.config, inputs, batch, time);
-  const Tensor x = m.trunk(pass);
-  std::vector<float> losses(m.device.executes() ? targets.size() : 0);
-  ops::head_losses(m.device, x, m.head(), targets, false, losses, m.options());
+  const Tensor input_ids = ops::upload_ids(device_, batch * time, 4, "inputs");
+  const Tensor target_ids = ops::upload_ids(device_, batch * time, 8, "targets");
+  PassHooks hooks(weights_.hooks);
+  WholePass pass(config_, inputs, batch, time);
+  const Tensor x = run_trunk(pass);
+  std::vector<float> losses(device_.executes() ? targets.size() : 0);
+  ops::head_losses(device_, x, weights_.lm_head->value, targets, false, losses,
+                   head_options(config_));
   hooks.end();
   return losses;
 }
 
 void Decoder::forward_logits(std::span<const int> tokens, std::int64_t batch, std::int64_t time,
-                             std::span<const std::int64_t> rows, const LogitSink& sink) {
-  Impl& m = *impl_;
-  const Tensor ids = ops::upload_ids(m.device, batch * time, 4, "tokens");
-  PassHooks hooks(m.weights.hooks);
-  WholePass pass(m.config, tokens, batch, time);
-  if (m.listener) pass.listener = &m.listener;
-  const Tensor x = m.trunk(pass);
-  ops::head_logits(m.device, x, m.head(), rows, sink, m.scratch, m.options());
+                             std::span<const std::int64_t> rows, const LogitSink& sink,
+                             const OpListener& listener) {
+  const Tensor ids = ops::upload_ids(device_, batch * time, 4, "tokens");
+  PassHooks hooks(weights_.hooks);
+  WholePass pass(config_, tokens, batch, time);
+  if (listener) pass.listener = &listener;
+  const Tensor x = run_trunk(pass);
+  ops::head_logits(device_, x, weights_.lm_head->value, rows, sink, scratch_,
+                   head_options(config_));
   hooks.end();
 }
-
-void Decoder::listen(OpListener listener) { impl_->listener = std::move(listener); }
 
 void Decoder::score_tokens(std::span<const int> tokens, std::span<const int> targets,
                            std::int64_t batch, std::int64_t time, std::span<float> log_probs,
                            std::span<int> argmax) {
-  Impl& m = *impl_;
-  const Tensor ids = ops::upload_ids(m.device, batch * time, 4, "tokens");
-  const Tensor target_ids = ops::upload_ids(m.device, batch * time, 8, "targets");
-  PassHooks hooks(m.weights.hooks);
-  WholePass pass(m.config, tokens, batch, time);
-  const Tensor x = m.trunk(pass);
-  ops::head_scores(m.device, x, m.head(), targets, log_probs, argmax, m.options());
+  const Tensor ids = ops::upload_ids(device_, batch * time, 4, "tokens");
+  const Tensor target_ids = ops::upload_ids(device_, batch * time, 8, "targets");
+  PassHooks hooks(weights_.hooks);
+  WholePass pass(config_, tokens, batch, time);
+  const Tensor x = run_trunk(pass);
+  ops::head_scores(device_, x, weights_.lm_head->value, targets, log_probs, argmax,
+                   head_options(config_));
   hooks.end();
+}
+
+ops::HeadOptions head_options(const DecoderConfig& config) {
+  return {.softcap = static_cast<float>(config.architecture.softcap),
+          .caps_in_fp32 = config.architecture.softcap_fp32,
+          .vocab = config.vocab_size};
 }
 
 }  // namespace nb

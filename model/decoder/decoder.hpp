@@ -9,8 +9,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -36,15 +34,27 @@ class Decoder {
   // Allocates the parameters (contents unspecified until init() or a checkpoint) and the rotary
   // tables. NB_CHECK: check_config holds. Throws OutOfMemory.
   Decoder(const DecoderConfig& config, Device& device);
-  ~Decoder();
   Decoder(const Decoder&) = delete;
   Decoder& operator=(const Decoder&) = delete;
 
-  const DecoderConfig& config() const;
-  Device& device() const;
-  const ops::RotaryTables& rotary_tables() const;  // of max_positions(); empty: no rotary
-  const DecoderWeights& weights() const;
-  ops::HeadOptions head_options() const;
+  const DecoderConfig& config() const { return config_; }
+  Device& device() const { return device_; }
+  // Of max_positions(); empty: no rotary.
+  const ops::RotaryTables& rotary_tables() const { return tables_; }
+  // Its hooks hear of every pass, and outlive the decoder or are taken away.
+  DecoderWeights& weights() { return weights_; }
+  const DecoderWeights& weights() const { return weights_; }
+  // In the order of parameter_specs (nanochat: wte, blocks with c_q c_k c_v c_proj c_fc c_proj,
+  // lm_head). Addresses are stable.
+  std::vector<Parameter>& parameters() { return parameters_; }
+  const std::vector<Parameter>& parameters() const { return parameters_; }
+  Adapters& adapters() { return adapters_; }
+  const Adapters& adapters() const { return adapters_; }
+  std::vector<Parameter*> trained_parameters();  // adapters last
+  // Activation checkpointing: backward keeps the input of each block alone and computes the block
+  // again. Changes no bit of the gradients. Off at first.
+  void set_recompute(bool on) { recomputes_ = on; }
+  bool recomputes() const { return recomputes_; }
 
   // First values by the rule of the code that the architecture follows (parameters.cpp). A function
   // of the seed alone.
@@ -67,45 +77,36 @@ class Decoder {
   // Capped logits as nanochat's uncompiled model returns them, rounded to the storage dtype, handed
   // out in blocks of rows so that no (B,T,V) exists: `logits` row i belongs to position rows[first
   // + i] of the flattened (B,T). The view dies with the call. The device computes all rows, the
-  // host the wanted ones: rows ascending; empty: all. No calls on a dry device.
+  // host the wanted ones: rows ascending; empty: all. No calls on a dry device. The listener hears
+  // of the ops on the way.
   void forward_logits(std::span<const int> tokens, std::int64_t batch, std::int64_t time,
-                      std::span<const std::int64_t> rows, const LogitSink& sink);
-  // Of forward_logits from now on; empty: of none.
-  void listen(OpListener listener);
+                      std::span<const std::int64_t> rows, const LogitSink& sink,
+                      const OpListener& listener = {});
   // For evaluators: log-probability of targets[i] at position i of the flattened (B,T), and the
   // first most likely token there. Where targets[i] is -1: log-probability 0, argmax -1. Spans of
   // B·T; argmax may be empty. Left alone on a dry device.
   void score_tokens(std::span<const int> tokens, std::span<const int> targets, std::int64_t batch,
                     std::int64_t time, std::span<float> log_probs, std::span<int> argmax);
 
-  // In the order of parameter_specs (nanochat: wte, blocks with c_q c_k c_v c_proj c_fc c_proj,
-  // lm_head). Addresses are stable.
-  std::vector<Parameter>& parameters();
-  const std::vector<Parameter>& parameters() const;
-  // Low-rank adapters of the targets; everything else is frozen. Once.
-  void add_lora(const LoraSettings& settings, std::uint64_t seed);
-  const std::optional<LoraSettings>& lora() const;
-  // What the adapters read loses elements in training passes (ops/elementwise.hpp), by the seed,
-  // the step, the passes since begin_step() and the element. Off at first.
-  void set_adapter_dropout(double rate, std::uint64_t seed);
-  void begin_step(std::int64_t step);
-  void begin_pass(std::int64_t pass);  // as if so many had been since begin_step()
-  std::vector<Parameter>& adapters();  // empty: none
-  const std::vector<Parameter>& adapters() const;
-  // Adds the adapters to the weights and drops them; all weights are trained again.
-  void merge_lora();
-  std::vector<Parameter*> trained_parameters();  // adapters last
-  // Activation checkpointing: backward keeps the input of each block alone and computes the block
-  // again. Changes no bit of the gradients. Off at first.
-  void set_recompute(bool on);
-  bool recomputes() const;
-  // They hear of every pass, and outlive it or are taken away; null: nobody does.
-  void set_weight_hooks(WeightHooks* hooks);
   void zero_grad();  // frees the gradients, as set_to_none does
 
  private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
+  Tensor run_trunk(Pass& pass);
+  // A pass whose result is made a loss, and back; rotary: tables of its positions.
+  template <class LossOf>
+  float step(Pass& pass, const ops::RotaryTables& rotary, const LossOf& loss_of);
+
+  DecoderConfig config_;
+  Device& device_;
+  std::vector<Parameter> parameters_;
+  DecoderWeights weights_;
+  Adapters adapters_;
+  ops::RotaryTables tables_;
+  ops::HeadScratch scratch_;
+  bool recomputes_ = false;
 };
+
+// Of its architecture's logits.
+ops::HeadOptions head_options(const DecoderConfig& config);
 
 }  // namespace nb

@@ -30,7 +30,7 @@ void IncrementalDecoder::forward(std::span<const Chunk> chunks,
     if (chunk.own != nullptr) chunk.own->advance(chunk.tokens);
   if (x.empty()) return;
   ops::head_logits(device, x, decoder_.weights().lm_head->value, {}, sink, scratch_,
-                   decoder_.head_options());
+                   head_options(decoder_.config()));
 }
 
 }  // namespace nb

@@ -185,4 +185,20 @@ void merge_adapters(DecoderWeights& weights) {
   });
 }
 
+void Adapters::add(const LoraSettings& settings, std::uint64_t seed) {
+  NB_CHECK(!settings_, "[lora] this decoder has adapters already");
+  parameters_ = make_lora(settings, config_, device_, seed);
+  settings_ = settings;
+  set_adapters(weights_, settings, parameters_, &dropout_);
+  for (Parameter& p : whole_) p.is_trained = false;
+}
+
+void Adapters::merge() {
+  merge_adapters(weights_);
+  remove_adapters(weights_);
+  parameters_.clear();
+  settings_.reset();
+  for (Parameter& p : whole_) p.is_trained = true;
+}
+
 }  // namespace nb

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -53,5 +54,43 @@ void remove_adapters(DecoderWeights& weights);
 void merge_adapters(DecoderWeights& weights);
 // The same of one product: a (rank, in), b (out, rank).
 void merge_adapter(Parameter& w, ConstMatrix a, ConstMatrix b, double scale);
+
+// The adapters of one decoder, none at first.
+class Adapters {
+ public:
+  // Of whose products; all outlive it. `whole`: what adapters freeze.
+  Adapters(const DecoderConfig& config, Device& device, std::vector<Parameter>& whole,
+           DecoderWeights& weights)
+      : config_(config), device_(device), whole_(whole), weights_(weights) {}
+  Adapters(const Adapters&) = delete;
+  Adapters& operator=(const Adapters&) = delete;
+
+  // Of the targets; everything else is frozen. Once.
+  void add(const LoraSettings& settings, std::uint64_t seed);
+  // Adds them to the weights and drops them; all weights are trained again.
+  void merge();
+
+  const std::optional<LoraSettings>& settings() const { return settings_; }  // none: no adapters
+  std::vector<Parameter>& parameters() { return parameters_; }
+  const std::vector<Parameter>& parameters() const { return parameters_; }
+
+  // What they read loses elements in training passes (ops/elementwise.hpp), by the seed, the step,
+  // the passes since begin_step() and the element. Off at first.
+  void set_dropout(double rate, std::uint64_t seed) { dropout_ = {.rate = rate, .seed = seed}; }
+  void begin_step(std::int64_t step) { dropout_.step = step, dropout_.pass = 0; }
+  void begin_pass(std::int64_t pass) { dropout_.pass = pass; }  // as if so many had been before
+  // Around a training pass and its backward.
+  void begin_training() { dropout_.is_on = dropout_.rate > 0; }
+  void end_training() { dropout_.is_on = false, ++dropout_.pass; }
+
+ private:
+  const DecoderConfig& config_;
+  Device& device_;
+  std::vector<Parameter>& whole_;
+  DecoderWeights& weights_;
+  std::vector<Parameter> parameters_;
+  std::optional<LoraSettings> settings_;
+  LoraDropout dropout_;
+};
 
 }  // namespace nb

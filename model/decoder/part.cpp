@@ -127,7 +127,7 @@ std::vector<Tensor> PartPass::forward(double scale) {
   std::vector<Tensor> results;
   if (part_.has_head(config)) {
     const Tensor x = ended(weights, config, pass_, stream);
-    root_ = head_loss(weights, x, targets_, scale, decoder_.head_options());
+    root_ = head_loss(weights, x, targets_, scale, head_options(decoder_.config()));
   } else {
     if (!has_middle(config, part_.end)) stream.middle = {};
     // Gradients reach x behind those of what later blocks read again, as in the whole decoder.

@@ -1,6 +1,6 @@
 // Where a decoder trains on some tokens of every sequence and others have the rest (context
 // parallelism): which tokens those are, and how attention sees them all is the affair of whoever
-// cut them. A decoder whose weight hooks are a SequenceCut too (Decoder::set_weight_hooks) asks it
+// cut them. A decoder whose weight hooks are a SequenceCut too (Decoder::weights) asks it
 // in training; all other passes are of whole sequences.
 #pragma once
 

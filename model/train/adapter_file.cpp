@@ -28,12 +28,14 @@ Result<Json> metadata(const SafetensorsFile& file, const char* key) {
 }  // namespace
 
 Result<void> save_adapters(const std::filesystem::path& path, const Decoder& decoder) {
-  NB_CHECK(decoder.lora().has_value(), "[adapters] {}: the decoder has none", path.string());
+  NB_CHECK(decoder.adapters().settings().has_value(), "[adapters] {}: the decoder has none",
+           path.string());
   SafetensorsWriter writer;
-  for (const Parameter& p : decoder.adapters())
+  for (const Parameter& p : decoder.adapters().parameters())
     writer.add(p.name, p.value.dtype(), matrix_sizes(p.value), p.value.host());
-  for (const auto& [key, value] : {std::pair{kSettings, print_struct(*decoder.lora())},
-                                   std::pair{kConfig, print_struct(decoder.config())}}) {
+  for (const auto& [key, value] :
+       {std::pair{kSettings, print_struct(*decoder.adapters().settings())},
+        std::pair{kConfig, print_struct(decoder.config())}}) {
     NB_TRY(std::string text, dump_json(value, -1), path.string());
     writer.add_text(key, std::move(text));
   }
@@ -76,11 +78,12 @@ Result<FileAdapters> read_adapters(const SafetensorsFile& file, const DecoderCon
 bool has_adapters(const SafetensorsFile& file) { return file.texts().contains(kSettings); }
 
 Result<void> load_adapters(const SafetensorsFile& file, Decoder& decoder) {
-  NB_CHECK(!decoder.lora().has_value(), "[adapters] {}: the decoder has some already", file.path());
+  NB_CHECK(!decoder.adapters().settings().has_value(),
+           "[adapters] {}: the decoder has some already", file.path());
   NB_TRY(const FileAdapters read, read_adapters(file, decoder.config()));
-  decoder.add_lora(read.settings, 0);
+  decoder.adapters().add(read.settings, 0);
   for (std::size_t i = 0; i < read.values.size(); ++i) {
-    Parameter& p = decoder.adapters()[i];
+    Parameter& p = decoder.adapters().parameters()[i];
     ops::upload(decoder.device(), read.values[i], p.value, p.name);
   }
   return {};

@@ -43,8 +43,8 @@ Result<std::unique_ptr<TrainedModel>> open_parent(const ParentCheckpoint& parent
   const auto prepare = [&](TrainedModel& one) {
     if (lora) {
       const auto seed = static_cast<std::uint64_t>(lora->seed.value_or(1));
-      one.decoder.add_lora(lora->lora, seed);
-      one.decoder.set_adapter_dropout(lora->dropout, seed);
+      one.decoder.adapters().add(lora->lora, seed);
+      one.decoder.adapters().set_dropout(lora->dropout, seed);
     }
     prepare_optimizers(one, of_groups, optimizer_rules(defects, one.adamw_denominator));
   };
@@ -110,7 +110,8 @@ Result<TrainResult> run_chat_stage(StageTask& task, TrainedModel& model,
   try {
     NB_TRY(TrainResult result,
            run_training(task, model, data.tokenizer, identity, loop, start, folder, hooks));
-    if (model.decoder.lora()) NB_TRY_VOID(save_adapters(folder / kAdapterFile, model.decoder));
+    if (model.decoder.adapters().settings())
+      NB_TRY_VOID(save_adapters(folder / kAdapterFile, model.decoder));
     return result;
   } catch (const OutOfMemory& failure) {
     return run_error(fmt::format("{}; lower device_batch_size", failure.what()));

@@ -113,7 +113,7 @@ Result<void> save_checkpoint(const std::filesystem::path& path, const Decoder& d
   for (const Parameter& p : decoder.parameters()) {
     writer.add(p.name, p.value.dtype(), sizes_of(p.value), p.value.host());
   }
-  for (const Parameter& p : decoder.adapters())
+  for (const Parameter& p : decoder.adapters().parameters())
     writer.add(p.name, p.value.dtype(), sizes_of(p.value), p.value.host());
   for (const auto& optimizer : optimizers) {
     for (const NamedState& state : optimizer->state()) {
@@ -140,7 +140,8 @@ Result<void> save_checkpoint(const std::filesystem::path& path, const Decoder& d
       {"progress", state},
       {"loader", loader},
       {"device", decoder.device().state()}};
-  if (decoder.lora()) texts.emplace_back("lora", print_struct(*decoder.lora()));
+  if (decoder.adapters().settings())
+    texts.emplace_back("lora", print_struct(*decoder.adapters().settings()));
   for (const auto& [key, value] : texts) {
     NB_TRY(std::string text, dump_json(value, -1), path.string());
     writer.add_text(key, std::move(text));
@@ -175,7 +176,8 @@ Result<void> load_optimizers(const SafetensorsFile& file, Optimizers optimizers)
 
 Result<LoadedRun> load_checkpoint(const SafetensorsFile& file, Decoder& decoder,
                                   Optimizers optimizers, TrainingStage stage) {
-  for (std::vector<Parameter>* parameters : {&decoder.parameters(), &decoder.adapters()})
+  for (std::vector<Parameter>* parameters :
+       {&decoder.parameters(), &decoder.adapters().parameters()})
     for (Parameter& p : *parameters)
       NB_TRY_VOID(file.read(p.name, p.value.dtype(), sizes_of(p.value), p.value.host()));
   NB_TRY(const Json state, metadata_json(file, "progress"));

@@ -79,13 +79,13 @@ ContextRank::ContextRank(Decoder& decoder, const ContextPlan& plan)
       tables_(rows_of(decoder.rotary_tables(), positions_, decoder.device())),
       group_(decoder.device(), plan.part(), plan.parts) {}
 
-ContextRank::~ContextRank() { decoder_.set_weight_hooks(nullptr); }
+ContextRank::~ContextRank() { decoder_.weights().hooks = nullptr; }
 
 void ContextRank::begin(Communicator& world) {
   NB_CHECK(world.rank() == plan_.rank && world.size() == plan_.ranks(),
            "[context_rank] rank {} of {} begins as {} of {}", plan_.rank, plan_.ranks(),
            world.rank(), world.size());
-  decoder_.set_weight_hooks(this);
+  decoder_.weights().hooks = this;
   if (plan_.copies == 1) return group_.lend(&world);
   std::vector<std::vector<int>> groups(static_cast<std::size_t>(plan_.copies));
   for (int r = 0; r < plan_.ranks(); ++r)
@@ -95,7 +95,7 @@ void ContextRank::begin(Communicator& world) {
 }
 
 void ContextRank::end() {
-  decoder_.set_weight_hooks(nullptr);
+  decoder_.weights().hooks = nullptr;
   group_.lend(nullptr);
   own_group_.reset();
 }

@@ -27,7 +27,7 @@ namespace {
 std::vector<Parameter*> weights_of(Decoder& decoder) {
   std::vector<Parameter*> all;
   for (Parameter& p : decoder.parameters()) all.push_back(&p);
-  for (Parameter& p : decoder.adapters()) all.push_back(&p);
+  for (Parameter& p : decoder.adapters().parameters()) all.push_back(&p);
   return all;
 }
 
@@ -160,7 +160,7 @@ void DataRanks::begin(std::int64_t step) {
     if (shared_state_ != nullptr) state["clock"] = first.at("clock");
     const Result<void> restored = rank->device.restore(state);
     NB_CHECK(restored.has_value(), "[data_ranks] {}", restored.error().message);
-    rank->model.decoder.begin_step(step);
+    rank->model.decoder.adapters().begin_step(step);
   }
 }
 
@@ -354,7 +354,7 @@ StepOutcome DataRanks::step(const StepPlan& plan, const SchedulePoint& point,
          micro += static_cast<std::size_t>(sharing)) {
       const Batch& batch = batches[micro];
       const auto number = static_cast<std::int64_t>(micro);
-      model.decoder.begin_pass(number);
+      model.decoder.adapters().begin_pass(number);
       const double loss = pass(model, batch, number, share);
       if (!goes_on_with_nan) note_on_rank(not_finite[rank], loss, model, batch);
       if (parts > 1 || rank % together == 0)  // of tp that of the others, too

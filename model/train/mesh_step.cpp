@@ -22,7 +22,7 @@ class DryRank {
         world_(symmetric_communicator(device_, static_cast<int>(request.mesh.ranks()))),
         model_(request.config, device_) {
     const auto prepare = [&](TrainedModel& model) {
-      if (request.lora) model.decoder.add_lora(*request.lora, 0);
+      if (request.lora) model.decoder.adapters().add(*request.lora, 0);
       prepare_optimizers(model, {}, {.uses_muon = request.uses_muon});
       trained_decoder(model).set_recompute(request.recompute);
     };

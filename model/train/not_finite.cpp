@@ -20,18 +20,18 @@ bool is_finite(const Tensor& tensor) {
 std::string first_op_not_finite(Decoder& decoder, const Batch& batch) {
   if (!decoder.device().executes() || batch.inputs.empty()) return {};
   std::string first;
-  decoder.listen([&](const std::string& op, const Tensor& output) {
-    if (first.empty() && !is_finite(output)) first = op;
-  });
   bool are_logits_finite = true;
   decoder.forward_logits(
-      batch.inputs, batch.rows, batch.length, {}, [&](std::int64_t, ConstMatrix rows) {
+      batch.inputs, batch.rows, batch.length, {},
+      [&](std::int64_t, ConstMatrix rows) {
         for (std::int64_t i = 0; i < rows.rows; ++i)
           are_logits_finite =
               are_logits_finite && std::all_of(rows.row(i), rows.row(i) + rows.cols,
                                                [](float value) { return std::isfinite(value); });
+      },
+      [&](const std::string& op, const Tensor& output) {
+        if (first.empty() && !is_finite(output)) first = op;
       });
-  decoder.listen({});
   return first.empty() && !are_logits_finite ? "lm_head" : first;
 }
 

@@ -44,7 +44,7 @@ PipelineRank::PipelineRank(Decoder& decoder, const PipelinePlan& plan)
       device_(decoder.device()),
       plan_(plan),
       part_(part_of(decoder.config(), plan.stage(), plan.stages)) {
-  NB_CHECK(decoder.adapters().empty(), "[pipeline] adapters");
+  NB_CHECK(decoder.adapters().parameters().empty(), "[pipeline] adapters");
   std::vector<Tensor> own;
   for (Parameter& p : decoder.parameters()) {
     const bool is_own = reads(decoder.config(), part_, p.name);

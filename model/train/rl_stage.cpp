@@ -352,7 +352,7 @@ void RlTask::train_all(TrainedModel& model, Communicator* world, const ScheduleP
     for (const std::size_t i : own) {
       const TrainingPass& pass = passes[i];
       if (rank == 0) tell_batch(model.observer, pass.batch);
-      model.decoder.begin_pass(static_cast<std::int64_t>(u * passes.size() + i));
+      model.decoder.adapters().begin_pass(static_cast<std::int64_t>(u * passes.size() + i));
       update.losses[i] = train(model, pass, static_cast<double>(passes.size()) / of_rank,
                                shares[i] * of_rank, update.metrics[i]);
       note_on_rank(update.not_finite[rank], update.losses[i], model, pass.batch);

@@ -50,7 +50,7 @@ ShardedWeights::ShardedWeights(Decoder& decoder, const ShardPlan& plan)
       copies_(device_, plan.copy(), plan.copies) {
   const auto layers = static_cast<std::size_t>(decoder.config().n_layer);
   units_.resize(layers + 1);
-  for (std::vector<Parameter>* some : {&decoder.parameters(), &decoder.adapters()})
+  for (std::vector<Parameter>* some : {&decoder.parameters(), &decoder.adapters().parameters()})
     for (Parameter& p : *some) {
       Part& part = *parts_.emplace_back(std::make_unique<Part>());
       part.whole = &p;
@@ -71,10 +71,10 @@ ShardedWeights::ShardedWeights(Decoder& decoder, const ShardPlan& plan)
   }
   device_.empty_cache();
   device_.reset_memory_peaks();
-  decoder_.set_weight_hooks(this);
+  decoder_.weights().hooks = this;
 }
 
-ShardedWeights::~ShardedWeights() { decoder_.set_weight_hooks(nullptr); }
+ShardedWeights::~ShardedWeights() { decoder_.weights().hooks = nullptr; }
 
 std::vector<OwnGradient> ShardedWeights::own_gradients() {
   std::vector<OwnGradient> own;
@@ -137,7 +137,7 @@ void ShardedWeights::free_all() {
 
 void ShardedWeights::take(Decoder& whole) {
   std::size_t next = 0;
-  for (std::vector<Parameter>* some : {&whole.parameters(), &whole.adapters()})
+  for (std::vector<Parameter>* some : {&whole.parameters(), &whole.adapters().parameters()})
     for (const Parameter& p : *some) {
       Part& part = *parts_[next++];
       if (part.shard.count == 0) continue;
@@ -149,7 +149,7 @@ void ShardedWeights::take(Decoder& whole) {
 
 void ShardedWeights::give(Decoder& whole) const {
   std::size_t next = 0;
-  for (std::vector<Parameter>* some : {&whole.parameters(), &whole.adapters()})
+  for (std::vector<Parameter>* some : {&whole.parameters(), &whole.adapters().parameters()})
     for (Parameter& p : *some) {
       const Part& part = *parts_[next++];
       if (part.shard.count > 0)

@@ -16,7 +16,8 @@ namespace {
 // That a state belongs to, trained by whichever rank.
 const Parameter& parameter_of(const std::string& state, Decoder& decoder) {
   const Parameter* found = nullptr;
-  for (const std::vector<Parameter>* some : {&decoder.parameters(), &decoder.adapters()})
+  for (const std::vector<Parameter>* some :
+       {&decoder.parameters(), &decoder.adapters().parameters()})
     for (const Parameter& p : *some)
       for (const char* prefix : {"adamw.m.", "adamw.v.", "muon.buffer."})
         if (state == prefix + p.name) found = &p;

@@ -17,7 +17,7 @@ TensorShard::TensorShard(Decoder& whole, const TensorPlan& plan)
       plan_(plan),
       group_(device_, plan.part(), plan.parts),
       copies_(device_, plan.copy(), plan.copies) {
-  NB_CHECK(whole.adapters().empty(), "[tensor_shard] adapters are not cut");
+  NB_CHECK(whole.adapters().parameters().empty(), "[tensor_shard] adapters are not cut");
   std::vector<Shape> shapes;
   for (Parameter& p : whole.parameters()) {
     shapes.push_back(p.value.shape());
@@ -25,7 +25,7 @@ TensorShard::TensorShard(Decoder& whole, const TensorPlan& plan)
   }
   device_.empty_cache();
   part_ = std::make_unique<Decoder>(part_config(whole.config(), plan.part(), plan.parts), device_);
-  part_->set_weight_hooks(this);
+  part_->weights().hooks = this;
   NB_CHECK(part_->parameters().size() == shapes.size(), "[tensor_shard] {} of {} parameters",
            part_->parameters().size(), shapes.size());
   for (std::size_t i = 0; i < shapes.size(); ++i) {

@@ -227,7 +227,7 @@ Result<void> Trainer::update(StepRow& row) {
   const bool profiles =
       hooks_.profiles_host && row.step >= std::min<std::int64_t>(1, iterations_ - 1);
   if (profiles) device_.host_profile().resume();
-  model_.decoder.begin_step(row.step);
+  model_.decoder.adapters().begin_step(row.step);
   const double loss_scale = model_.scaler == nullptr ? 1 : model_.scaler->scale();
   NB_TRY(const StepOutcome outcome, task_.update(point, row));
   if (outcome.is_skipped)
@@ -364,9 +364,9 @@ TrainResult Trainer::result() const {
   out.adamw_denominator = model_.adamw_denominator;
   out.iterations = iterations_;
   out.param_count = param_count(out.config);
-  for (const Parameter& p : model_.decoder.adapters())
+  for (const Parameter& p : model_.decoder.adapters().parameters())
     out.adapter_param_count += p.value.shape()[0] * p.value.shape()[1];
-  const auto& lora = model_.decoder.lora();
+  const auto& lora = model_.decoder.adapters().settings();
   out.flops_per_token =
       lora ? lora_flops_per_token(out.config, *lora) : flops_per_token(out.config);
   std::vector<double> times, rates;

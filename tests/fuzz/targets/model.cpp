@@ -220,7 +220,7 @@ Result<void> fuzz_adapters(std::string_view bytes) {
 
 std::vector<std::string> adapter_seeds() {
   OnDevice trained;
-  trained.decoder.add_lora({.rank = 2, .alpha = 4, .targets = {"attn.c_v"}}, 1);
+  trained.decoder.adapters().add({.rank = 2, .alpha = 4, .targets = {"attn.c_v"}}, 1);
   const fs::path path = scratch_folder() / "adapter_seed/a.safetensors";
   must(save_adapters(path, trained.decoder));
   return {must(read_file(path))};

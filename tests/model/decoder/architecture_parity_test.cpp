@@ -45,11 +45,11 @@ class ArchitectureParity : public testing::TestWithParam<std::string> {
     fill(decoder_->parameters(), case_.at("parameters"), 0);
     if (!case_.contains("lora")) return;
     const Json& lora = case_.at("lora");
-    decoder_->add_lora({.rank = lora.at("rank"),
-                        .alpha = lora.at("alpha"),
-                        .targets = lora.at("targets").get<std::vector<std::string>>()},
-                       1);
-    fill(decoder_->adapters(), case_.at("adapters"), decoder_->parameters().size());
+    decoder_->adapters().add({.rank = lora.at("rank"),
+                              .alpha = lora.at("alpha"),
+                              .targets = lora.at("targets").get<std::vector<std::string>>()},
+                             1);
+    fill(decoder_->adapters().parameters(), case_.at("adapters"), decoder_->parameters().size());
   }
 
   // Names, order and shapes are the golden's.

@@ -35,7 +35,8 @@ TEST_P(Objective, OfAMeanHasTheBitsOfTheLoss) {
         Device device(*load_profile(GetParam()), ExecutionMode::kExecute);
         Decoder decoder(kConfig, device);
         test::set_golden_weights(decoder);
-        if (has_adapters) decoder.add_lora({.rank = 2, .alpha = 4, .targets = {"attn.c_q"}}, 3);
+        if (has_adapters)
+          decoder.adapters().add({.rank = 2, .alpha = 4, .targets = {"attn.c_q"}}, 3);
         decoder.set_recompute(recomputes);
         for (const int first : {0, 5}) {
           const test::GoldenTokens tokens =

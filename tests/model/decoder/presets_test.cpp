@@ -184,7 +184,7 @@ TEST_P(Presets, TwentyStepsOnOneBatchLearnIt) {
 
 TEST_P(Presets, NewAdaptersChangeNoBit) {
   OnDevice plain(profile(), preset()), adapted(profile(), preset());
-  adapted.decoder.add_lora({.rank = 3, .alpha = 6, .targets = {"all"}}, 5);
+  adapted.decoder.adapters().add({.rank = 3, .alpha = 6, .targets = {"all"}}, 5);
   const std::vector<int> tokens = random_tokens(kTime, kVocab, 4);
   const Logits expected = one_pass(plain.decoder, tokens),
                logits = one_pass(adapted.decoder, tokens);
@@ -194,12 +194,12 @@ TEST_P(Presets, NewAdaptersChangeNoBit) {
 
 TEST_P(Presets, OnlyAdaptersAreTrainedAndTheyTakeLessMemory) {
   OnDevice plain(profile(), preset()), adapted(profile(), preset());
-  adapted.decoder.add_lora({.targets = {"attn.c_q", "mlp.c_fc"}}, 5);
+  adapted.decoder.adapters().add({.targets = {"attn.c_q", "mlp.c_fc"}}, 5);
   EXPECT_EQ(adapted.decoder.trained_parameters().size(), 2U * 2 * 4);
   const Outcome all = outcome_of(plain), low = outcome_of(adapted);
   EXPECT_LT(low.peak_bytes, all.peak_bytes);
   for (const Parameter& p : adapted.decoder.parameters()) EXPECT_TRUE(p.grad.empty()) << p.name;
-  for (const Parameter& p : adapted.decoder.adapters()) {
+  for (const Parameter& p : adapted.decoder.adapters().parameters()) {
     EXPECT_FALSE(p.grad.empty()) << p.name;
   }
 }
@@ -226,12 +226,12 @@ TEST(Lora, MergedWeightsGiveWhatAdaptersGave) {
     Device device(fp32_profile(), ExecutionMode::kExecute);
     Decoder decoder(small_config(preset), device);
     set_random_weights(decoder.parameters());
-    decoder.add_lora({.rank = 2, .alpha = 3, .targets = {"all"}}, 5);
-    set_random_weights(decoder.adapters());
+    decoder.adapters().add({.rank = 2, .alpha = 3, .targets = {"all"}}, 5);
+    set_random_weights(decoder.adapters().parameters());
     const std::vector<int> tokens = random_tokens(kTime, kVocab, 4);
     const Logits adapted = one_pass(decoder, tokens);
-    decoder.merge_lora();
-    EXPECT_TRUE(decoder.adapters().empty());
+    decoder.adapters().merge();
+    EXPECT_TRUE(decoder.adapters().parameters().empty());
     EXPECT_EQ(decoder.trained_parameters().size(), decoder.parameters().size());
     const Logits merged = one_pass(decoder, tokens);
     double difference = 0, norm = 0;

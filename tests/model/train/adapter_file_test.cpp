@@ -36,14 +36,14 @@ TEST(AdapterFile, AdaptersThatWereSavedComputeTheSame) {
   const test::TempDir folder;
   OnDevice trained(2), fresh(2);
   const std::vector<float> base = trained.losses();
-  trained.decoder.add_lora({.rank = 3, .alpha = 5, .targets = {"attn.c_v", "mlp.c_gate"}}, 1);
-  change(trained.decoder.adapters());
+  trained.decoder.adapters().add({.rank = 3, .alpha = 5, .targets = {"attn.c_v", "mlp.c_gate"}}, 1);
+  change(trained.decoder.adapters().parameters());
   ASSERT_TRUE(save_adapters(folder / "a.safetensors", trained.decoder));
   const auto file = SafetensorsFile::open(folder / "a.safetensors");
   ASSERT_TRUE(file) << file.error().message;
   const auto loaded = load_adapters(*file, fresh.decoder);
   ASSERT_TRUE(loaded) << loaded.error().message;
-  EXPECT_EQ(fresh.decoder.lora(), trained.decoder.lora());
+  EXPECT_EQ(fresh.decoder.adapters().settings(), trained.decoder.adapters().settings());
   EXPECT_EQ(fresh.losses(), trained.losses());
   EXPECT_NE(fresh.losses(), base);
   ASSERT_TRUE(save_adapters(folder / "b.safetensors", fresh.decoder));
@@ -54,14 +54,14 @@ TEST(AdapterFile, AdaptersThatWereSavedComputeTheSame) {
 TEST(AdapterFile, ThoseOfAnotherModelAreRefusedAndNothingIsAdded) {
   const test::TempDir folder;
   OnDevice trained(2), deeper(3);
-  trained.decoder.add_lora({}, 1);
+  trained.decoder.adapters().add({}, 1);
   ASSERT_TRUE(save_adapters(folder / "a.safetensors", trained.decoder));
   const auto file = SafetensorsFile::open(folder / "a.safetensors").value();
   const auto loaded = load_adapters(file, deeper.decoder);
   ASSERT_FALSE(loaded);
   EXPECT_NE(loaded.error().message.find("adapters of another model"), std::string::npos);
-  EXPECT_FALSE(deeper.decoder.lora());
-  EXPECT_TRUE(deeper.decoder.adapters().empty());
+  EXPECT_FALSE(deeper.decoder.adapters().settings());
+  EXPECT_TRUE(deeper.decoder.adapters().parameters().empty());
 }
 
 TEST(AdapterFile, AFileWithoutAdaptersIsNamed) {

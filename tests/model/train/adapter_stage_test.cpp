@@ -34,10 +34,10 @@ class AdapterStage : public test::ChatTest {
     Decoder decoder(read_model_config(file).value(), device);
     if (is_merged) {
       EXPECT_TRUE(load_merged_weights(file, decoder).value());
-      EXPECT_TRUE(decoder.adapters().empty());
+      EXPECT_TRUE(decoder.adapters().parameters().empty());
     } else {
       EXPECT_TRUE(load_model(file, decoder));
-      EXPECT_FALSE(decoder.adapters().empty());
+      EXPECT_FALSE(decoder.adapters().parameters().empty());
     }
     std::vector<int> ids;
     for (int i = 0; i < 17; ++i) ids.push_back((37 * i + 11) % 250);

@@ -284,7 +284,7 @@ class OneStep {
       ContextRank rank(decoder, {.rank = world.rank(), .parts = parts, .kind = kind});
       Mistaken mistaken(rank, decoder, mistake);
       rank.begin(world);
-      decoder.set_weight_hooks(&mistaken);
+      decoder.weights().hooks = &mistaken;
       const std::vector<int> of_rows =
           mistake == Mistake::kShiftAfterCut ? shifted_after_cut(parts, kind) : targets();
       losses[static_cast<std::size_t>(world.rank())] =

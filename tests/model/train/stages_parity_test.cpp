@@ -57,7 +57,8 @@ std::vector<double> seen(std::span<const double> values) {
 
 std::vector<const Parameter*> trained(const Decoder& decoder) {
   std::vector<const Parameter*> all;
-  for (const std::vector<Parameter>* some : {&decoder.parameters(), &decoder.adapters()})
+  for (const std::vector<Parameter>* some :
+       {&decoder.parameters(), &decoder.adapters().parameters()})
     for (const Parameter& p : *some)
       if (p.is_trained) all.push_back(&p);
   return all;
