@@ -4,6 +4,7 @@
 
 #include "model/decoder/parameters.hpp"
 #include "model/decoder/part.hpp"
+#include "model/train/port_defects.hpp"
 #include "model/train/tensor_cuts.hpp"
 #include "tests/model/train/sharded_run.hpp"
 
@@ -20,20 +21,26 @@ class MeshRanks : public test::MeshTest {
     settings_.grad_clip = 1;
     numerics_ = "cpu_ref";
   }
-  // AdamW makes whole steps of gradients that are rounding alone or nearly: of a key's bias, which
-  // changes no probability, and of the head's rows of tokens that are no target.
-  static double tolerance(const std::string& weight) {
-    if (weight.ends_with("attn.c_k.bias")) return 2;
-    return weight == "lm_head.weight" ? 2e-5 : 1e-5;
+  // Per tensor ||a - b|| / ||b|| of what the gradients come to (moments, momentum) and of weights.
+  // Of weights one element in 10,000 is left out: AdamW's first step is g / (|g| + 4.5e-10), rate
+  // by rate, so that of a gradient that happens to be near zero it is made of rounding. Of llama's
+  // head that is one element of 33,920: its g is -6.3e-10, of a root mean square of 2e-3, and
+  // differs by 2.8e-11; its step by 1.1 %. Alone it makes 1.4e-5 of the head's norm (2e-7 to 3e-5
+  // with seven seeds), where the gradients are within 1.2e-7, fp32's unit. A key's bias changes no
+  // probability: its gradient is rounding alone, in every element.
+  static double largest_distance(const Ran& a, const Ran& b) {
+    double largest = 0;
+    for (const auto& [name, distance] : distances(a, b, 10000))
+      if (!name.ends_with("attn.c_k.bias")) largest = std::max(largest, distance);
+    return largest;
   }
-  void expect_one_card(const Ran& alone, const MeshSettings& mesh, bool compares_weights = true) {
+  void expect_one_card(const Ran& alone, const MeshSettings& mesh, bool compares_tensors = true) {
     SCOPED_TRACE(print_struct(MeshSettings(mesh)).dump());
     const Ran together = ran(mesh);
     EXPECT_LT(test::worst(together.result, alone.result), 1e-5);
     EXPECT_EQ(together.values.size(), alone.values.size());
-    if (compares_weights) {
-      for (const auto& [name, distance] : distances(together, alone))
-        EXPECT_LT(distance, tolerance(name)) << name;
+    if (compares_tensors) {
+      EXPECT_LT(largest_distance(together, alone), 1e-5);
     }
     EXPECT_EQ(together.result.replica_mismatch, 0);
     EXPECT_FALSE(together.tensors == alone.tensors);  // sums of parts do round otherwise
@@ -48,8 +55,11 @@ TEST_F(MeshRanks, OfCopiesStagesAndPartsAreOneCardWithinRounding) {
 }
 
 // A tied table in parts on the first and the last stage, positions, biases (gpt2); what later
-// blocks read, lambdas that all stages have (nanochat-2026-07, half of whose weights begin at
-// zero). Low rates, as in tensor_ranks_test.cpp.
+// blocks read, lambdas that all stages have (nanochat-2026-07). Low rates, as in
+// tensor_ranks_test.cpp. Of the latter half the weights begin at zero, and consist of Muon's
+// updates alone, whose iteration takes what is small 3.4445^5 = 485 times: after one step its
+// gradients are within 1.3e-6 (but the lambdas', which are rounding alone), these weights
+// within 1.7e-5.
 TEST_F(MeshRanks, OfOtherArchitecturesAreOneCardWithinRounding) {
   settings_.iterations = 3;
   settings_.embedding_lr = settings_.matrix_lr = .002;
@@ -59,6 +69,19 @@ TEST_F(MeshRanks, OfOtherArchitecturesAreOneCardWithinRounding) {
   settings_.model = "nanochat-2026-07";
   settings_.depth = 4;
   expect_one_card(ran(std::nullopt), {.tp = 2, .pp = 4}, false);
+}
+
+// What the port's forgotten all-reduce of the norms' gradients makes, at the same measure: 1. Of
+// mistakes in the code the smallest, a norm that counts what is replicated twice, makes 7e-3.
+TEST_F(MeshRanks, AForgottenSumIsFarOutsideOfTheTolerance) {
+  settings_.iterations = 2;
+  const Ran alone = ran(std::nullopt);
+  const MeshSettings mesh{.tp = 2, .sequence_parallel = true};
+  const Ran right = ran(mesh);
+  defects_ = PortDefects({PortDefect::kSpNormNotReduced});
+  const Ran wrong = ran(mesh);
+  EXPECT_LT(largest_distance(right, alone), 1e-5);
+  EXPECT_GT(largest_distance(wrong, alone), 1e-2);
 }
 
 TEST_F(MeshRanks, OfAnyScheduleHaveTheSameBits) {
