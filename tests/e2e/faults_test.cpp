@@ -100,6 +100,19 @@ TEST(Faults, RankThatEndsEarlyOrThrowsOrAsksForTooMuchIsFirst) {
   }
 }
 
+// torchrun ends the others for a process that failed, not for one that is done.
+TEST(Faults, RankThatEndsEarlyStopsNobodyUnderTorchrun) {
+  const Faulty run({"exit:rank=5,step=5"}, {"--set", "/launcher=torchrun"});
+  ASSERT_EQ(run.ran.exit_code, 4) << run.ran.err;
+  EXPECT_EQ(run.first_rank(), 5);
+  EXPECT_EQ(run.with("EI0002", 1836), kAllBut5);
+  for (const Json& one : run.failure.at("ranks"))
+    if (one.at("rank") == 5) {
+      EXPECT_EQ(one.at("exitcode"), 0) << one.dump();
+    }
+  EXPECT_NE(run.diagnosis().find("Root: rank 5"), std::string::npos) << run.diagnosis();
+}
+
 TEST(Faults, LateRankPassesWithinTheLimitAndFailsBeyondIt) {
   const auto steps_time_s = [](const Faulty& run) {
     const auto record = read_record(run.bench.node("train-base-ascend_910b3-s1"));
@@ -209,7 +222,8 @@ TEST(Faults, EveryOneTwiceLeavesTheSameBytes) {
   for (const char* fault :
        {"kill:rank=3,step=5", "exit:rank=5,step=5", "oom:rank=1,step=3", "port:which=master",
         "late:rank=5,seconds=1837,step=2", "mismatch:rank=2,what=count", "order:rank=1,step=2",
-        "link:ranks=6-7,state=down,from=2"}) {
+        "link:ranks=6-7,state=down,from=2", "exception:rank=2,step=1,phase=forward",
+        "ecc:rank=6,step=3"}) {
     SCOPED_TRACE(fault);
     const Faulty a({fault}), b({fault});
     ASSERT_EQ(a.ran.exit_code, 4) << a.ran.err;

@@ -103,6 +103,11 @@ TEST(RankEvents, LateAtTheStart) {
   EXPECT_EQ(ranks_with(out, "EI0015", 120), (std::set<int>{1, 2, 3, 4, 6, 7}));
   EXPECT_EQ(out.first_rank, 5);
   EXPECT_NE(out.events.back().text.find("connect server"), std::string::npos);
+  const auto root = std::ranges::find(out.events, 0, &RankEvent::rank);
+  ASSERT_NE(root, out.events.end());
+  EXPECT_NE(root->text.find("need connect rankNum is [8], connected 7 of 8"), std::string::npos)
+      << root->text;
+  EXPECT_NE(root->text.find("agent[5,]"), std::string::npos) << root->text;
 }
 
 TEST(RankEvents, LateAtTheFirstCollective) {
