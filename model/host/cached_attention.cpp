@@ -7,7 +7,7 @@
 namespace nb::host {
 namespace {
 
-void all_fp32(Plan& plan, const Step& step) {
+void formats_of_cached_attention(Plan& plan, const Step& step) {
   for (const std::int32_t i : step.ops) {
     for (const Values& in : plan.op(i).in) plan.needs_fp32(in);
     for (const Values& out : plan.op(i).out) plan.needs_fp32(out);
@@ -83,14 +83,18 @@ bool is_on_caches(const Op& op) { return op.cached_keys != nullptr || op.cache_w
 }  // namespace
 
 Step append_keys_values(std::int32_t index) {
-  return {{index}, [](Plan& plan, const Step& step) { append(plan.op(step.ops[0])); }, all_fp32};
+  return {{index},
+          [](Plan& plan, const Step& step) { append(plan.op(step.ops[0])); },
+          formats_of_cached_attention};
 }
 
-Step attention_by_sequence(std::int32_t index) { return {{index}, attend_by_sequence, all_fp32}; }
+Step attention_by_sequence(std::int32_t index) {
+  return {{index}, attend_by_sequence, formats_of_cached_attention};
+}
 
 bool match_cached_attention(Plan& plan, std::int32_t i) {
   if (plan.op(i).cached_keys == nullptr) return false;
-  Step step = {{i}, attend_at_once, all_fp32};
+  Step step = {{i}, attend_at_once, formats_of_cached_attention};
   std::int32_t before = i - 1;  // nobody may read or write a cache in between
   while (before >= 0 && !is_on_caches(plan.op(before))) --before;
   if (before >= 0 && plan.op(before).cache_write != nullptr && plan.is_free(before) &&

@@ -107,7 +107,7 @@ bool match_linear_relu_squared(Plan& plan, std::int32_t i) {
   return true;
 }
 
-void relu_squared_backward(Plan& plan, const Step& step) {
+void linear_relu_squared_backward(Plan& plan, const Step& step) {
   const Op &product = plan.op(step.ops[0]), &relu = plan.op(step.ops[1]);
   const MatmulPolicy policy = product.numerics->linear();
   const ConstAnyMatrix dy = product.in[0]->any_matrix(), x = relu.in[1]->any_matrix();
@@ -133,7 +133,7 @@ void formats_of_relu_squared_backward(Plan& plan, const Step& step) {
 bool match_relu_squared_backward(Plan& plan, std::int32_t i) {
   const std::int32_t product = plan.only_for(i, plan.op(i).in[0], OpKind::kLinearBackwardInput);
   if (product < 0) return false;
-  plan.take({{product, i}, relu_squared_backward, formats_of_relu_squared_backward});
+  plan.take({{product, i}, linear_relu_squared_backward, formats_of_relu_squared_backward});
   return true;
 }
 

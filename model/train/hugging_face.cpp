@@ -21,7 +21,7 @@
 namespace nb {
 namespace {
 
-constexpr const char* kConfig = "config.json";
+constexpr const char* kConfigFile = "config.json";
 constexpr const char* kWhole = "model.safetensors";
 constexpr const char* kIndex = "model.safetensors.index.json";
 
@@ -126,9 +126,9 @@ Source source_of(HuggingFaceKind kind, const std::string& ours) {
 
 // GPT-2 as save_pretrained writes it has "transformer." in front of all but the head.
 std::string without_prefix(HuggingFaceKind kind, const std::string& theirs) {
-  constexpr std::string_view kPrefix = "transformer.";
-  return kind == HuggingFaceKind::kGpt2 && theirs.starts_with(kPrefix)
-             ? theirs.substr(kPrefix.size())
+  constexpr std::string_view kGpt2Prefix = "transformer.";
+  return kind == HuggingFaceKind::kGpt2 && theirs.starts_with(kGpt2Prefix)
+             ? theirs.substr(kGpt2Prefix.size())
              : theirs;
 }
 
@@ -225,14 +225,14 @@ Result<std::vector<std::string>> shards_of(const fs::path& index) {
 bool is_hugging_face_folder(const std::filesystem::path& folder) {
   std::error_code error;
   const auto has = [&](const char* file) { return fs::is_regular_file(folder / file, error); };
-  return has(kConfig) && (has(kWhole) || has(kIndex));
+  return has(kConfigFile) && (has(kWhole) || has(kIndex));
 }
 
 Result<HuggingFaceModel> open_hugging_face(const std::filesystem::path& folder) {
   HuggingFaceModel model;
   model.folder = folder;
-  NB_TRY(const Json json, read_json(folder / kConfig));
-  NB_TRY(model.read, parse_hugging_face_config(json, (folder / kConfig).string()));
+  NB_TRY(const Json json, read_json(folder / kConfigFile));
+  NB_TRY(model.read, parse_hugging_face_config(json, (folder / kConfigFile).string()));
   std::error_code error;
   std::vector<std::string> names = {kWhole};
   if (!fs::is_regular_file(folder / kWhole, error)) {
