@@ -25,8 +25,17 @@ if(NOT NB_SANITIZE)  # sanitizers check the same themselves
   list(APPEND nb_hardening -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3)
 endif()
 list(JOIN nb_hardening " " nb_hardening)
+# For sanitizers and tests/aarch64.sh --short: half of the time to compile. The bits are those of -O2: neither level
+# contracts or reorders floating-point expressions.
+option(NB_QUICK "compile for a short build instead of a short run: -O1, every component in large units" OFF)
+set(nb_level -O2)
+set(nb_hot -O3)  # for what every byte passes through
+if(NB_QUICK)  # one level for all: GCC 12 crashes where headers were precompiled at -O1 and are used at another
+  set(nb_level -O1)
+  set(nb_hot -O1)
+endif()
 # No path of the checkout in the program: two checkouts give the same bytes.
-set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG ${nb_hardening} -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=")
+set(CMAKE_CXX_FLAGS_RELEASE "${nb_level} -DNDEBUG ${nb_hardening} -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=")
 set(CMAKE_EXE_LINKER_FLAGS_RELEASE "-pie -Wl,-z,relro,-z,now,-z,noexecstack")
 # For what runs short: four fifths of the time to compile. Optimisation changes no bits here: neither level contracts
 # or reorders floating-point expressions.
@@ -126,6 +135,8 @@ function(nb_component name)
   cmake_parse_arguments(ARG "COLD;LARGE_UNITS" "" "SOURCES;DEPS;NOT_ALONE" ${ARGN})
   if(NB_ALONE)
     set(ARG_LARGE_UNITS OFF)
+  elseif(NB_QUICK AND NOT ARG_SOURCES MATCHES TARGET_OBJECTS)  # not those with flags of their own (kernels' levels)
+    set(ARG_LARGE_UNITS ON)
   endif()
   add_library(${name} STATIC ${ARG_SOURCES})
   target_link_libraries(${name} PUBLIC nb_flags ${ARG_DEPS})
