@@ -3,7 +3,7 @@
 # qemu-user, level by level (scalar, neon). The digests of tests/golden/digests.json are those of x86.
 # Nothing of the product is precompiled in this build, so each of its sources and headers shows that it includes what it
 # uses; those that are not run are only read by the compiler. Each that does not compile is one failure.
-# --short builds npubench as on x86, in large units with precompiled headers, reads no other source, and runs less.
+# --short builds npubench in large units with precompiled headers (NB_QUICK), reads no other source, and runs less.
 # Packages, libraries and build are fetched and made on the first call. The last line is
 # "N passed, N failed, N skipped".
 #   bash tests/aarch64.sh [--short]
@@ -18,20 +18,20 @@ subset=(
   "nb_test_model_tensor *"
   "nb_test_model_kernels -OpenBlasDeathTest*"
   "nb_test_model_kernels_shapes *"
-  "nb_test_e2e Digests.ShortestSuite*"
+  "nb_test_digests Digests.ShortestSuite*"
 )
 build=build/aarch64
-alone=ON
+alone=ON quick=OFF
 case "${1:-}" in
   '') ;;
   --short)
     # One suite from training to scores has the bits of x86 at every level; each kind of kernel that it lacks, small.
     subset=(
-      "nb_test_e2e Digests.ShortestSuite*"
-      "nb_test_model_kernels -OpenBlas*:Matmul*:Bf16*:Attention*:SelfTest*:LmHead*:ViewBounds*:VectorMath*"
+      "nb_test_digests Digests.ShortestSuite*"
+      "nb_test_model_kernels -OpenBlas*:Matmul*:Bf16*:Attention*:SelfTest*:LmHead*:ViewBounds*:VectorMath*:AdamW*:Muon*:CrossEntropy*"
     )
     build=build/aarch64-short
-    alone=OFF
+    alone=OFF quick=ON
     ;;
   *)
     echo "aarch64.sh: unknown option $1; there is --short" >&2
@@ -48,7 +48,7 @@ bash harness/packages.sh
 bash harness/cmake/aarch64_sysroot.sh
 
 step "build aarch64"
-options=("-DNB_HEADER_TESTS=$alone" "-DNB_ALONE=$alone")
+options=("-DNB_HEADER_TESTS=$alone" "-DNB_ALONE=$alone" "-DNB_QUICK=$quick")
 if command -v ccache >/dev/null; then
   options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
 fi

@@ -16,7 +16,7 @@ if command -v ccache >/dev/null; then
 fi
 make_build() { # folder option...
   [ -f "$1/build.ninja" ] || cmake --preset release -B "$@" "${options[@]}"
-  cmake --build "$1" --target nb_test_e2e
+  cmake --build "$1" --target nb_test_digests
 }
 make_build build/release
 
@@ -41,7 +41,7 @@ for level in "${levels[@]}"; do
     make_build "$build" -DNB_SCALAR_FLAGS=-mfma
   fi
   start=$SECONDS
-  if ! NB_EVERY_SETTING=$level "$build/nb_test_e2e" --gtest_filter=Digests.SmokeSuiteIsTheSameAsCommitted 2>&1 |
+  if ! NB_EVERY_SETTING=$level "$build/nb_test_digests" --gtest_filter=Digests.SmokeSuiteIsTheSameAsCommitted 2>&1 |
     tee -a "$log" | grep --line-buffered -E '^  |Failure|differ|NB_EVERY|other metrics'; then
     failed=1
   fi

@@ -80,7 +80,7 @@ std::string difference_from_committed(const std::string& suite, const SuiteDiges
     return written ? "" : written.error().message;
   }
   const std::string advice =
-      "; if that is meant: NB_ACCEPT=1 nb_test_e2e --gtest_filter='Digests.*' from the root";
+      "; if that is meant: NB_ACCEPT=1 nb_test_digests --gtest_filter='Digests.*' from the root";
   if (!all.contains(suite)) return "tests/golden/digests.json has no " + suite + advice;
   const SuiteDigest expected{all[suite].at("digest"), all[suite].at("records")};
   const std::string text = difference(expected, now);
