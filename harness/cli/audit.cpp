@@ -84,7 +84,7 @@ Action add_audit(CLI::App& app) {
                  "CSV, Markdown, JSON, a nanochat report card or training log; folders of them; or "
                  "published:NAME (npubench list published)");
   app.add_flag("--as-baseline", options->is_baseline,
-               "the numbers are to be gated against: without a record of the run they FAIL");
+               "treat the table as a baseline: numbers without a run record FAIL");
   app.add_flag("--no-info", options->hides_info, "show FAIL and WARN only");
   app.add_flag("--brief", options->brief, "one line a table: verdict, rules, name");
   app.add_flag("--rules", options->rules, "list the rules");

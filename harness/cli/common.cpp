@@ -68,19 +68,20 @@ int fail_for_damaged(const std::vector<std::string>& damaged) {
 }
 
 void add_compute_options(CLI::App& app) {
-  app.add_option(
-         "--threads",
-         "threads of this process; 0: every usable core. Changes no result, but on cpu_ref, whose "
-         "OpenBLAS sums in another order")
+  app.add_option("--threads",
+                 "threads of this process; 0: every usable core. Does not change results, except "
+                 "on cpu_ref, whose "
+                 "OpenBLAS sums in another order")
       ->type_name("INT")
       ->check(whole(0, 1024));
-  app.add_option("--simd",
-                 "instruction set of the kernels (npubench --version lists those of this host; "
-                 "default: NPUBENCH_SIMD, else the best). Changes no result, but on cpu_ref")
+  app.add_option(
+         "--simd",
+         "instruction set of the kernels (npubench --version lists those of this host; "
+         "default: NPUBENCH_SIMD, else the best). Does not change results, except on cpu_ref")
       ->type_name("LEVEL");
   app.add_option("--host-fusion",
                  "off: the host computes every op alone, which is slower (model/host/README.md). "
-                 "Changes no result, but on cpu_ref (default: on)")
+                 "Does not change results, except on cpu_ref (default: on)")
       ->check(CLI::IsMember({"on", "off"}));
 }
 

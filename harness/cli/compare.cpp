@@ -210,7 +210,8 @@ Action add_compare_tensors(CLI::App& app) {
   add_tensor_options(app, options->tensors);
   add_json(app, *options);
   app.footer(
-      "Says how far outputs of ops are apart, and the first op that is further than rounding goes "
+      "Says how far outputs of ops are apart, and the first op that is whose difference exceeds "
+      "rounding "
       "(harness/capture/README.md); of trainings of several ranks with tensor_digests in their "
       "suite the first step, rank and tensor that differs.");
   return [options] { return compare(*options); };

@@ -131,7 +131,7 @@ Action add_gate_check(CLI::App& app) {
                  "gate policy (suites/policies/*.json); default: the built-in one")
       ->type_name("FILE");
   app.add_option("--golden", options->golden,
-                 "a run that stays, judged against too; default: the policy's")
+                 "a fixed reference run, also compared against; default: the policy's")
       ->type_name("RUN");
   app.add_option("--control", options->control,
                  "the candidate computed a second time: must be bit-identical, else ERROR")

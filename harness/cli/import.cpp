@@ -65,9 +65,8 @@ Action add_import(CLI::App& app) {
   app.add_option("PATH", options->path,
                  "another harness's file, a folder of them, or published:NAME");
   app.add_option("--out", options->out,
-                 "write a run folder here; without it, say what was understood");
-  app.add_flag("--explain", options->explain,
-               "with --out too: what was understood, what was left out");
+                 "write a run folder here; without it, only print what was read");
+  app.add_flag("--explain", options->explain, "with --out too: what was read, what was left out");
   app.add_flag("--formats", options->formats,
                "every format that is read, and where its meaning comes from");
   app.add_flag("--json", options->json, "JSON on stdout");

@@ -126,7 +126,7 @@ std::string plain_words(std::string message) {
                        message.substr(at + kTimes.size()));
   if (const std::size_t at = message.find(kMissing);
       at != message.npos && message.ends_with(" missing"))
-    return message.substr(0, at) + ": its value is missing";
+    return message.substr(0, at) + " needs a value";
   return message;
 }
 
@@ -311,7 +311,7 @@ Result<int> apply_colour(int argc, char** argv) {
     NB_TRY_VOID(use_colour(argv[2]));
     return 2;
   }
-  if (first == kColour) return bad_input("--color: its value is missing");
+  if (first == kColour) return bad_input("--color needs a value");
   if (first.starts_with(with_value)) {
     NB_TRY_VOID(use_colour(first.substr(with_value.size())));
     return 1;

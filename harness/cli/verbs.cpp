@@ -71,7 +71,7 @@ constexpr Verb kVerbs[] = {
      "npubench gate baseline/smoke results/runs/smoke", add_gate_check, kGate},
     {"nightly", "one night: run or import, gate, report, remove old nights; the gate's exit code",
      "npubench nightly suites/nightly.json --nights results/nights", add_nightly},
-    {"show", "look at items: question, prompt, choices, log-probabilities, answer, mark",
+    {"show", "look at items: question, prompt, choices, log-probabilities, answer, score",
      "npubench show results/runs/smoke --task mw/facts --node ascend_910b3 --item 4", add_show},
     {"audit", "can a published table be true? rules over scores, times, memory and claims",
      "npubench audit published:seed_result_table", add_audit},

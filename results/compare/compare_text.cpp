@@ -78,7 +78,8 @@ std::string confounder_text(const Comparison& c) {
                                 fields_text(c.stated_equal)));
   else if (confounded)
     text += wrapped(
-        "CONFOUNDED: settings, data or code differ, so no difference below is the device's alone");
+        "CONFOUNDED: settings, data or code differ, so no difference below can be attributed to "
+        "the device alone");
   else if (!c.only_device_differs())
     text += wrapped("what differs besides the results, as far as it is known");
   else if (c.confounders.empty())
@@ -110,7 +111,7 @@ std::string note_of(const MetricDifference& row, bool fixed_weights) {
     text += std::string("; ") + std::string(name(row.shown)) + could_see(row.visible, row.unit);
   if (text.empty() && row.shown == Shown::kNotShown && (fixed_weights || row.interval95))
     text = fixed_weights ? std::string(name(row.shown)) + could_see(row.visible, row.unit)
-                         : "of these two checkpoints only";
+                         : "these two checkpoints only";
   else if (text.empty() && row.clock != Clock::kSim &&
            (row.shown == Shown::kBetter || row.shown == Shown::kWorse))
     text = name(row.shown);
@@ -152,7 +153,9 @@ std::string metrics_text(const RecordPair& pair) {
     const std::string last = clock == Clock::kSim ? "exact" : "95 % interval";
     text += narrow_table({std::string("metric") + title, "A", "B", "B − A", last}, rows);
     if (one_seed)
-      text += "    one training a side: its chance is not measured here, so no direction\n";
+      text += wrapped(
+          "one training run per side: run-to-run variation is unknown, so no direction is given", 4,
+          "    ");
   }
   return text;
 }
@@ -371,7 +374,7 @@ std::string comparison_text(const Comparison& comparison) {
   std::string text;
   if (const Sentence why = comparison.why_incomparable();
       !why.empty() && comparison.findings.empty())
-    text += wrapped("nothing of what was paired can be compared: " + text_of(why), 2, "! ");
+    text += wrapped("none of the paired records can be compared: " + text_of(why), 2, "! ");
   for (const Sentence& sentence : comparison.findings) text += wrapped(text_of(sentence), 2, "! ");
   const Sentence cause = comparison.likely_cause();
   const std::string cause_text =

@@ -56,7 +56,7 @@ FieldList GatePolicy::fields() {
        &card_sd,
        {.min = 0}},
       {"card_seeds", "number of seeds behind card_sd", &card_seeds, {.min = 2, .max = 100000}},
-      {"allow_procedure_change", "training that changed in its first steps is a note, not red",
+      {"allow_procedure_change", "a change in the first training steps is a note, not a failure",
        &allow_procedure_change},
       {"noise_card", "file that `gate calibrate` wrote; card_* above count first", &noise_card},
       {"baselines", "what a run is judged against", object(&baselines)},

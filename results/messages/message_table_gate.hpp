@@ -72,9 +72,9 @@ inline constexpr MessageRow kGateMessages[] = {
     // notes
     {"gate.note", "{} of {}: {}", "{} of {}：{}"},
     {"gate.not_declared", "not in the declared family, not judged", "不在所声明的任务族中，不判定"},
-    {"gate.not_declared_shown", "not in the declared family, shown but not judged",
+    {"gate.not_declared_shown", "not in the policy's gated_tasks: shown, not judged",
      "不在所声明的任务族中，只显示，不判定"},
-    {"gate.chance_unknown", "{} → {}; its chance is not known, shown but not judged",
+    {"gate.chance_unknown", "{} → {}; its noise is unknown: shown, not judged",
      "{} → {}；其偶然性未知，只显示，不判定"},
     {"gate.by_its_tasks", "changed with its tasks, judged by them", "随其任务改变，由任务判定"},
     {"gate.no_direction", "changed; neither direction is better, not judged",

@@ -192,7 +192,7 @@ TEST(BadInput, AFlagGivenTwiceOrWithoutItsValueSaysSo) {
   expect_sentence(bench.train({"--seed", "1", "--seed", "2"}), 64,
                   {"npubench: --seed: given 2 times; give it once (npubench train --help)"});
   expect_sentence(bench.train({"--name"}), 64,
-                  {"npubench: --name: its value is missing (npubench train --help)"});
+                  {"npubench: --name needs a value (npubench train --help)"});
   EXPECT_TRUE(fs::is_empty(bench.results()));
 }
 

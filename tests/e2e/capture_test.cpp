@@ -113,7 +113,7 @@ TEST_F(Capture, TheSameEvaluationTwicePasses) {
 
 TEST_F(Capture, QueriesRotatedOnePositionTooFarAreRed) {
   const auto verdict = bench_({"gate", path("right"), path("faulty")});
-  expect_sentence(verdict, 1, {"REGRESSED (exit 1)", "the same weights were scored otherwise"});
+  expect_sentence(verdict, 1, {"REGRESSED (exit 1)", "identical weights were scored differently"});
 }
 
 // The first item, and of its ops the first that uses positions.

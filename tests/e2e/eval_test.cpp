@@ -297,7 +297,8 @@ TEST_F(Eval, TwoEvaluationsMeetTheGate) {
   const auto gated = (*bench_)({"gate", folder_of(*folders_).string(), other.string()});
   // The same weights and device: another score means another scorer, however few the items.
   EXPECT_EQ(gated.exit_code, 1) << gated.out << gated.err;
-  EXPECT_TRUE(gated.out.starts_with("SUSPICIOUS (exit 1): the same weights were scored otherwise"))
+  EXPECT_TRUE(
+      gated.out.starts_with("SUSPICIOUS (exit 1): identical weights were scored differently"))
       << gated.out;
   EXPECT_NE(gated.out.find("second_best:mw/agreement"), std::string::npos) << gated.out;
 }

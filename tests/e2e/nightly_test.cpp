@@ -282,7 +282,7 @@ TEST_F(Nightly, BadUsageIsOneSentence) {
       {{kSuite, "--lang", "fr"}, "--lang"},
       {{"none.json"}, "none.json: no such file"},
       {{kSuite, "--policy", "none.json"}, "none.json"},
-      {{kSuite, "--nights"}, "--nights: its value is missing"}};
+      {{kSuite, "--nights"}, "--nights needs a value"}};
   for (const auto& [arguments, part] : cases) {
     auto words = arguments;
     words.insert(words.begin(), "nightly");

@@ -161,7 +161,7 @@ TEST(Compare, TheSameWeightsScoredOtherwiseIsTheFirstLine) {
                            {{"mw/facts", 100, [](int i) { return i % 2 == 0 || i == 7; }}});
   const RunRecords a = base.read(), b = candidate.read();
   const std::string text = comparison_text(compare_runs(a, b));
-  EXPECT_TRUE(text.starts_with("! the same weights were scored otherwise on the same device"))
+  EXPECT_TRUE(text.starts_with("! identical weights were scored differently on the same device"))
       << text;
 }
 

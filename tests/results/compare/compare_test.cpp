@@ -143,7 +143,7 @@ TEST(Compare, WhereNothingCanBeComparedThatIsTheFirstLine) {
   const RunRecords a = base.read(), b = candidate.read();
   const Comparison c = compare_runs(a, b);
   EXPECT_TRUE(c.damaged.empty());
-  EXPECT_TRUE(comparison_text(c).starts_with("! nothing of what was paired can be compared: eval"))
+  EXPECT_TRUE(comparison_text(c).starts_with("! none of the paired records can be compared: eval"))
       << comparison_text(c);
   EXPECT_NE(text_of(c.why_incomparable()).find("mw/a/items differs"), std::string::npos);
   const RunRecords more = some.read();

@@ -237,7 +237,7 @@ TEST(Gate, EqualWeightsThatAreScoredOtherwiseAreRedOverSeeds) {
     EXPECT_EQ(result.exit_code, 1) << gate_text(result);
     EXPECT_EQ(result.night, Verdict::kSuspicious);
     EXPECT_EQ(verdict_with(result, "mw/facts of eval base.core on h100_sxm").counts->only_b, 24);
-    EXPECT_NE(gate_headline(result).find("the same weights were scored otherwise"),
+    EXPECT_NE(gate_headline(result).find("identical weights were scored differently"),
               std::string::npos)
         << gate_headline(result);
     EXPECT_NE(text_of(result.verdicts[0].reason)
@@ -295,7 +295,7 @@ TEST(Gate, RoundingOfLogProbabilitiesIsNotRed) {
   candidate.add_evaluation("h100_sxm", 1, "w", {{"mw/facts", 180, even, rounded(.002F)}});
   const GateResult result = gate(base.read(), candidate.read());
   EXPECT_EQ(result.night, Verdict::kPass) << gate_text(result);
-  EXPECT_NE(gate_headline(result).find("the same weights were scored otherwise"),
+  EXPECT_NE(gate_headline(result).find("identical weights were scored differently"),
             std::string::npos);
 }
 

@@ -59,7 +59,7 @@ TEST(AnyForeign, AReportCardBesideAHarnesssFilesIsReadAndAnyOtherTableIsNot) {
   EXPECT_EQ(results->runs[1].stage, "mid");
 }
 
-// "These are two models" was said of gpu.csv and npu.csv.
+// "These are different models" was said of gpu.csv and npu.csv.
 TEST(AnyForeign, FilesThatNameNoModelPairByTheirTasks) {
   const TempDir dir;
   ASSERT_TRUE(write_file(dir / "gpu.csv", "task,accuracy,n\nmmlu,0.50,100\n"));
