@@ -493,7 +493,7 @@ std::string content_hash(std::string_view content) {
   for (const char c : content) {
     const bool is_blank = (c == ' ') | (c == '\n') | (c == '\t') | (c == '\r');
     *out = is_blank ? ' ' : c;
-    out += is_blank & was_blank ? 0 : 1;
+    out += (is_blank & was_blank) ? 0 : 1;
     was_blank = is_blank;
   }
   if (was_blank && out != text.data()) --out;
