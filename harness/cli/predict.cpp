@@ -6,6 +6,7 @@
 
 #include "harness/base/fs.hpp"
 #include "harness/base/say.hpp"
+#include "harness/base/table.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/cli/memory_plot.hpp"
 #include "harness/cli/own_constants.hpp"
