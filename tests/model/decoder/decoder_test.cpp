@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <string>
+#include <vector>
 
 #include "harness/base/check.hpp"
 #include "harness/base/parallel.hpp"
@@ -180,6 +182,27 @@ TEST(Decoder, WrongBatchIsOurMistake) {
   EXPECT_THROW(decoder.token_losses(ids, ids, 12, 0), CheckFailure);
   const std::vector<int> outside(12, 40);
   EXPECT_THROW(decoder.token_losses(outside, ids, 1, 12), CheckFailure);
+}
+
+// A capture's ops are compared with PyTorch's by these names (harness/capture), step by step.
+TEST(GptListener, HearsEachStepOfABlockOnceInItsOrder) {
+  Device device(profile_of("cpu_ref"), ExecutionMode::kExecute);
+  Decoder decoder(kSmall, device);
+  decoder.init(1);
+  const test::GoldenTokens tokens = test::golden_tokens(0, 1, 12, 40, 0);
+  std::vector<std::string> heard;
+  decoder.forward_logits(
+      tokens.inputs, 1, 12, {}, [](std::int64_t, ConstMatrix) {},
+      [&](const std::string& op, const Tensor&) { heard.push_back(op); });
+  std::vector<std::string> expected = {"transformer.wte", "norm"};
+  for (const char* layer : {"transformer.h.0", "transformer.h.1"}) {
+    for (const char* step : {".attn.norm", ".attn.c_q", ".attn.c_k", ".attn.c_v", ".attn.q_rotary",
+                             ".attn.k_rotary", ".attn.q_norm", ".attn.k_norm", ".attn.c_proj",
+                             ".mlp.norm", ".mlp.c_fc", ".mlp.c_proj", ""})
+      expected.push_back(std::string(layer) + step);
+  }
+  expected.emplace_back("norm1");
+  EXPECT_EQ(heard, expected);
 }
 
 }  // namespace
