@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <utility>
 
 #include "harness/base/ascii.hpp"
 #include "harness/base/fields.hpp"
@@ -12,24 +11,27 @@ namespace nb {
 
 namespace {
 
-// Letters changed, added, dropped or swapped with their neighbour, without regard to case.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
+// Letters changed, added, dropped or swapped with their neighbour, without regard to case; limit
+// where there are so many, or more.
+std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t limit) {
   const auto same = [](char x, char y) { return lower_case(x) == lower_case(y); };
-  std::vector<std::size_t> before;  // the row of i - 2, i - 1 and i
-  std::vector<std::size_t> last(b.size() + 1);
-  std::vector<std::size_t> row(b.size() + 1);
+  std::vector<std::size_t> before(b.size() + 1), last(before), row(before);  // i - 2, i - 1, i
   for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    row[0] = i;
+  for (std::size_t i = 1, least_before = 0; i <= a.size(); ++i) {
+    std::size_t least = row[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
       row[j] =
           std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (same(a[i - 1], b[j - 1]) ? 0 : 1)});
       if (i > 1 && j > 1 && same(a[i - 1], b[j - 2]) && same(a[i - 2], b[j - 1]))
         row[j] = std::min(row[j], before[j - 2] + 1);
+      least = std::min(least, row[j]);
     }
-    before = std::exchange(last, row);
+    if (std::min(least, least_before) >= limit) return limit;  // neither row leads below
+    least_before = least;
+    before.swap(last);
+    last.swap(row);
   }
-  return last[b.size()];
+  return std::min(last[b.size()], limit);
 }
 
 // Candidates with a part that is the name: "910B" is in "ascend_910b3". Those that begin so first.
@@ -59,7 +61,7 @@ std::string nearest_name(std::string_view name, std::span<const std::string> can
     // So many letters are added at least; a name of a megabyte is nobody's typing error.
     const auto [shorter, longer] = std::minmax({name.size(), candidate.size()});
     if (longer - shorter >= least) continue;
-    const std::size_t distance = edit_distance(name, candidate);
+    const std::size_t distance = edit_distance(name, candidate, least);
     if (distance < least && distance < std::max(name.size(), candidate.size())) {
       least = distance;
       nearest = candidate;
