@@ -243,7 +243,10 @@ class Run {
     }
     std::vector<std::optional<Result<ItemRecord>>> marks(places.size());
     mark_all(evaluator, marks, [&](std::size_t k) {
-      return StoredTexts{asked(batch[places[k]]), texts[k].texts, texts[k].is_finite};
+      StoredTexts stored{asked(batch[places[k]]), texts[k].texts, texts[k].is_finite};
+      for (std::string& text : stored.texts)
+        text = evaluator.stored_text(stored.item, TextForm::kAnswer, std::move(text));
+      return stored;
     });
     for (std::size_t k = 0; k < places.size(); ++k)
       NB_TRY_VOID(keep(batch[places[k]], std::move(*marks[k]), cut[places[k]], texts[k].texts));

@@ -126,8 +126,8 @@ class GeneratingEvaluator : public Evaluator {
   // filled by the caller. Called from several threads at once, so a slow marking (sandbox) is run
   // for several items together. An error is trouble of this computer, never a wrong answer.
   virtual Result<ItemRecord> mark(std::size_t i, std::span<const std::string> texts) const = 0;
-  // A text of a completion file, which need not come from a chat model, as mark() takes it; of a
-  // form that has_form() admits. Default: as it is, whatever its form.
+  // A text as mark() takes it: a model's answer, or of a completion file, which need not come from
+  // a chat model, of a form that has_form() admits. Default: as it is, whatever its form.
   virtual std::string stored_text(std::size_t i, TextForm form, std::string text) const;
   virtual bool has_form(TextForm form) const;
   // The form that a text seems to be in, by what it holds. Default: a program where it stands under

@@ -2,7 +2,10 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <array>
 #include <optional>
+#include <utility>
 
 #include "evals/base/text.hpp"
 #include "harness/base/check.hpp"
@@ -11,19 +14,22 @@ namespace nb {
 
 namespace {
 
-constexpr std::string_view kContinuationMark = "<|humaneval_continuation|>";
-constexpr std::string_view kSolutionMark = "<|humaneval_solution|>";
+constexpr auto kMarks = std::to_array<std::pair<HumanEvalText, std::string_view>>({
+    {HumanEvalText::kAnswer, "<|humaneval_answer|>"},  // only where the answer begins with a mark
+    {HumanEvalText::kContinuation, "<|humaneval_continuation|>"},
+    {HumanEvalText::kSolution, "<|humaneval_solution|>"},
+});
 constexpr std::string_view kFence = "```";
 
 struct Marked {
   HumanEvalText kind = HumanEvalText::kAnswer;
   std::string_view text;
+  bool has_mark = false;
 };
 
 Marked read_mark(std::string_view text) {
-  for (const auto& [kind, mark] : {std::pair(HumanEvalText::kContinuation, kContinuationMark),
-                                   std::pair(HumanEvalText::kSolution, kSolutionMark)})
-    if (text.starts_with(mark)) return {kind, text.substr(mark.size())};
+  for (const auto& [kind, mark] : kMarks)
+    if (text.starts_with(mark)) return {kind, text.substr(mark.size()), true};
   return {HumanEvalText::kAnswer, text};
 }
 
@@ -76,21 +82,16 @@ std::string_view first_code_line(std::string_view text) {
 }
 
 std::string mark_text(HumanEvalText kind, std::string text) {
-  switch (kind) {
-    case HumanEvalText::kAnswer:
-      return text;
-    case HumanEvalText::kContinuation:
-      return std::string(kContinuationMark) + text;
-    case HumanEvalText::kSolution:
-      return std::string(kSolutionMark) + text;
-  }
-  NB_CHECK(false, "[humaneval] a text of no kind");
+  if (kind == HumanEvalText::kAnswer && !read_mark(text).has_mark) return text;
+  const auto* const mark = std::ranges::find(kMarks, kind, &decltype(kMarks)::value_type::first);
+  NB_CHECK(mark != kMarks.end(), "[humaneval] a text of no kind");
+  return std::string(mark->second) + text;
 }
 
 HumanEvalText kind_of(std::string_view marked_text) { return read_mark(marked_text).kind; }
 
 std::string humaneval_program(const HumanEvalProblem& problem, std::string_view marked_text) {
-  const auto [kind, text] = read_mark(marked_text);
+  const auto [kind, text, has_mark] = read_mark(marked_text);
   switch (kind) {
     case HumanEvalText::kAnswer:
       return fmt::format("{}\n\n{}", leading_imports(problem.prompt), extract_code(text));
@@ -113,7 +114,7 @@ sandbox::Trial humaneval_trial(const HumanEvalProblem& problem, std::string_view
 }
 
 bool has_function(const HumanEvalProblem& problem, std::string_view marked_text) {
-  const auto [kind, text] = read_mark(marked_text);
+  const auto [kind, text, has_mark] = read_mark(marked_text);
   if (kind == HumanEvalText::kContinuation)
     return !strip(text).starts_with(kFence) &&
            text.find(std::string("\n").append(kFence)) == text.npos;

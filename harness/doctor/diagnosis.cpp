@@ -234,16 +234,18 @@ class Diagnostician {
   }
 
   void find_missing() {
+    constexpr long long kMost = 4096;
+    const auto whole = [](double value) {
+      return static_cast<long long>(std::clamp<double>(value, 0, kMost + 1));
+    };
     long long expected = facts_.number("ranks").value_or(0);
     static const Pattern of(R"(connected \d+ of (\d{1,6})\b)");
     for (const LogEvent* event : consequences_)
       if (const auto m = of.match(event->text); m.size() == 2)
-        expected = std::max(expected, static_cast<long long>(number_of(m[1]).value_or(0)));
+        expected = std::max(expected, whole(number_of(m[1]).value_or(0)));
     if (reading_.ranks.size() > 1)
       for (const std::string& rank : reading_.ranks)
-        if (const auto value = number_of(rank))
-          expected = std::max(expected, static_cast<long long>(*value) + 1);
-    constexpr long long kMost = 4096;
+        if (const auto value = number_of(rank)) expected = std::max(expected, whole(*value) + 1);
     if (reading_.ranks.empty() || expected > kMost) return;
     for (long long rank = 0; rank < expected; ++rank)
       if (!reading_.ranks.contains(std::to_string(rank)))

@@ -70,8 +70,9 @@ std::vector<std::int64_t> right_answers(const PrintedShare& share, std::int64_t 
   const double reach = share.half_unit + kOfFp32 / (1 - share.guessing);
   const double low = answers_at(share.value - reach, share.guessing, n);
   const double high = answers_at(share.value + reach, share.guessing, n);
-  const auto first = std::max<std::int64_t>(0, static_cast<std::int64_t>(std::ceil(low)));
-  const auto last = std::min(n, static_cast<std::int64_t>(std::floor(high)));
+  const auto most = static_cast<double>(n);
+  const auto first = static_cast<std::int64_t>(std::clamp(std::ceil(low), 0., most + 1));
+  const auto last = static_cast<std::int64_t>(std::clamp(std::floor(high), -1., most));
   std::vector<std::int64_t> answers;
   for (std::int64_t k = first; k <= last && answers.size() < 16; ++k)
     if (std::ranges::any_of(shares_held(k, n),

@@ -268,8 +268,9 @@ class CardReader {
         const KnownTask* task = find_known_task(cell.task);
         if (task == nullptr) continue;
         const bool is_limited = limit != nullptr && limit->value >= 1;
-        cell.n = is_limited ? std::min(task->items, static_cast<std::int64_t>(limit->value))
-                            : task->items;
+        cell.n = task->items;
+        if (is_limited && limit->value < static_cast<double>(task->items))
+          cell.n = static_cast<std::int64_t>(limit->value);
         cell.is_n_assumed = !is_limited;
       }
     }

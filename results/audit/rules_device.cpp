@@ -35,6 +35,10 @@ std::optional<Rate> rate_of(const ReportedRun& run, const ReportedStage& stage) 
   return Rate{*tokens / (60 * minutes->value), true, minutes->half_unit / minutes->value};
 }
 
+std::string cards_text(double cards) {
+  return whole_text(cards) + (cards == 1 ? " card" : " cards");
+}
+
 struct Achieved {
   double tflops = 0;  // of one card
   std::string from;
@@ -46,8 +50,7 @@ std::optional<Achieved> achieved(const ReportedRun& run, const ReportedStage& st
   const auto rate = rate_of(run, stage);
   if (!cards || !flops || !rate) return std::nullopt;
   return Achieved{*flops * rate->tok_s / *cards / 1e12,
-                  fmt::format("{} tok/s on {}", with_commas(static_cast<long long>(rate->tok_s)),
-                              count_text(static_cast<long long>(*cards), "card"))};
+                  fmt::format("{} tok/s on {}", whole_text(rate->tok_s), cards_text(*cards))};
 }
 
 // A run whose settings name fp8 may multiply twice as fast where the device can.
@@ -96,7 +99,7 @@ void judge_rate(const ReportedRun& run, const ReportedStage& stage, const Achiev
     needed = fmt::format(
         "at most {} tok/s, the peak itself; check whether tok/s counts padding, and the cards: of "
         "a package of two dies each die is one",
-        with_commas(static_cast<long long>(most * 1e12 * cards / flops)));
+        whole_text(std::floor(most * 1e12 * cards / flops)));
   }
   findings.push_back({"A07", is_impossible ? Severity::kFail : Severity::kWarn, run.name,
                       stage.name,
@@ -142,7 +145,7 @@ void judge_capacity(const ReportedRun& run, const ReportedStage& stage,
                    capacity != nullptr && capacity->value > 0 ? capacity->text : run.device),
        fmt::format(
            "at most {} MiB, or the device that has more; a sum over cards is no peak of one",
-           with_commas(static_cast<long long>(*most / 1048576))),
+           whole_text(std::floor(*most / 1048576))),
        0});
 }
 
@@ -195,9 +198,8 @@ void check_mfu_identities(const ReportedTable& table, std::vector<Finding>& find
       findings.push_back(
           {"A04", severity, run.name, stage.name,
            fmt::format("MFU {}, but {}{} tok/s on {} of {} TFLOP/s is {:.2f} %", mfu->text,
-                       rate->is_of_time ? "tokens and time give " : "",
-                       with_commas(std::llround(rate->tok_s)),
-                       count_text(std::llround(*cards), "card"), shown, 100 * share(shown)),
+                       rate->is_of_time ? "tokens and time give " : "", whole_text(rate->tok_s),
+                       cards_text(*cards), shown, 100 * share(shown)),
            fmt::format("MFU {:.2f} %, or the peak that it is a share of", 100 * share(shown)), 0});
     }
 }
@@ -213,8 +215,7 @@ void check_memory(const ReportedTable& table, std::vector<Finding>& findings) {
       const auto batch = positive(run, stage, fact::kDeviceBatch);
       if (!bytes || !shape || !batch || stage.fact(fact::kMemory) == nullptr) continue;
       const auto cards = positive(run, stage, fact::kCards).value_or(1);
-      const double expected = eager_training_bytes(*shape, static_cast<std::int64_t>(*batch),
-                                                   static_cast<std::int64_t>(cards));
+      const double expected = eager_training_bytes(*shape, *batch, cards);
       const double share = *bytes / expected;
       if (share >= 1 - kBand && share <= 1 + kBand) continue;
       const auto capacity = positive(run, stage, fact::kCapacity);

@@ -23,10 +23,6 @@ void each(const ReportedTable& table, Check check) {
     for (const ReportedStage& stage : run.stages) check(run, stage);
 }
 
-std::string count(double value) {
-  return value < 9e15 ? with_commas(std::llround(value)) : fmt::format("{:.4g}", value);
-}
-
 double share_for(const Printed& printed) { return printed.is_rough ? kRoughly : kIdentity; }
 
 void add(std::vector<Finding>& findings, std::string_view rule, Severity severity,
@@ -42,8 +38,8 @@ void check_equal(std::vector<Finding>& findings, const ReportedRun& run, const R
   if (is_near(reported.value, expected, share_for(reported), reported.half_unit)) return;
   add(findings, "A04", Severity::kFail, run, stage,
       fmt::format("{} is {}, but {} gives {}", what.substr(0, what.find(" = ")), reported.text,
-                  what.substr(what.find(" = ") + 3), count(expected)),
-      fmt::format("{} in place of {}, or the other numbers changed", count(expected),
+                  what.substr(what.find(" = ") + 3), whole_text(expected)),
+      fmt::format("{} in place of {}, or the other numbers changed", whole_text(expected),
                   reported.text));
 }
 
@@ -67,10 +63,10 @@ void check_parameters(std::vector<Finding>& findings, const ReportedRun& run,
                           });
   add(findings, "A04", is_counted ? Severity::kInfo : Severity::kFail, run, stage,
       fmt::format("{} parameters, but a nanochat of depth {} with {} tokens has {}", reported->text,
-                  shape->depth, with_commas(shape->vocab), count(counts.front())),
+                  shape->depth, with_commas(shape->vocab), whole_text(counts.front())),
       is_counted ? "the change of the architecture beside the numbers"
                  : fmt::format("{} parameters ({} with value embeddings), or another width",
-                               count(counts[0]), count(counts[1])));
+                               whole_text(counts[0]), whole_text(counts[1])));
 }
 
 // The rate that the table gives for these cards and this depth: its own row, or that of one card
@@ -120,7 +116,7 @@ void check_identities(const ReportedTable& table, std::vector<Finding>& findings
     const Printed* tokens = stage.fact(fact::kTokens);
     if (tokens != nullptr && tokens->value > 0 && steps && batch)
       check_equal(findings, run, stage, *tokens, *steps * *batch,
-                  fmt::format("tokens = {} steps × {}", count(*steps), count(*batch)));
+                  fmt::format("tokens = {} steps × {}", whole_text(*steps), whole_text(*batch)));
     const Printed* flops = stage.fact(fact::kFlops);
     const auto per_token = positive(run, stage, fact::kFlopsPerToken);
     if (flops != nullptr && flops->value > 0 && per_token && tokens != nullptr)
@@ -130,7 +126,7 @@ void check_identities(const ReportedTable& table, std::vector<Finding>& findings
     const auto step_ms = positive(run, stage, fact::kStepTime);
     if (rate != nullptr && step_ms && batch)
       check_equal(findings, run, stage, *rate, *batch / (*step_ms / 1000),
-                  fmt::format("tok/s = {} tokens in {} ms", count(*batch), *step_ms));
+                  fmt::format("tok/s = {} tokens in {} ms", whole_text(*batch), *step_ms));
     check_parameters(findings, run, stage);
     const Printed* least = stage.fact(fact::kMinValBpb);
     const Printed* last = stage.fact(fact::kValBpb);
@@ -166,9 +162,10 @@ void check_times(const ReportedTable& table, std::vector<Finding>& findings) {
     add(findings, "A05", off > kFail ? Severity::kFail : Severity::kWarn, run, stage,
         fmt::format("{} tokens in {} need {} tok/s; the table's rate is {} ({:.1f} h, {:.1f} times "
                     "off)",
-                    count(*tokens), minutes->text, count(needed_rate), count(*rate), hours, off),
-        fmt::format("{:.1f} h, or {} tok/s, or {} tokens", hours, count(needed_rate),
-                    count(*rate * 60 * minutes->value)));
+                    whole_text(*tokens), minutes->text, whole_text(needed_rate), whole_text(*rate),
+                    hours, off),
+        fmt::format("{:.1f} h, or {} tok/s, or {} tokens", hours, whole_text(needed_rate),
+                    whole_text(*rate * 60 * minutes->value)));
   });
 }
 
@@ -189,17 +186,18 @@ void check_scaling(const ReportedTable& table, std::vector<Finding>& findings) {
         if (efficiency > 0 && efficiency <= kMost) continue;
         add(findings, "A06", Severity::kWarn, run, many,
             fmt::format("{} cards are {:.2f} times as fast as {}: efficiency {:.1f} %",
-                        count(*many_cards), many_rate->value / few_rate->value, count(*few_cards),
-                        100 * efficiency),
-            fmt::format("at most {} tok/s", count(few_rate->value * *many_cards / *few_cards)));
+                        whole_text(*many_cards), many_rate->value / few_rate->value,
+                        whole_text(*few_cards), 100 * efficiency),
+            fmt::format("at most {} tok/s",
+                        whole_text(few_rate->value * *many_cards / *few_cards)));
       }
     for (const ReportedStage& stage : run.stages) {
       const auto speedup = positive(run, stage, fact::kSpeedup);
       const auto cards = positive(run, stage, fact::kCards);
       if (!speedup || !cards || *speedup / *cards <= kMost) continue;
       add(findings, "A06", Severity::kWarn, run, stage,
-          fmt::format("{} times faster on {} cards", *speedup, count(*cards)),
-          fmt::format("a speed-up of at most {}", count(*cards)));
+          fmt::format("{} times faster on {} cards", *speedup, whole_text(*cards)),
+          fmt::format("a speed-up of at most {}", whole_text(*cards)));
     }
   }
 }
@@ -234,9 +232,10 @@ void check_token_ratio(const ReportedTable& table, std::vector<Finding>& finding
     });
     if (fits) return;
     add(findings, "A10", Severity::kFail, run, stage,
-        fmt::format("{} tokens on {} parameters are {:.2f} a parameter, not {}", count(*tokens),
-                    count(parameters.front()), *tokens / parameters.front(), claimed->text),
-        fmt::format("{} tokens", count(claimed->value * parameters.front())));
+        fmt::format("{} tokens on {} parameters are {:.2f} a parameter, not {}",
+                    whole_text(*tokens), whole_text(parameters.front()),
+                    *tokens / parameters.front(), claimed->text),
+        fmt::format("{} tokens", whole_text(claimed->value * parameters.front())));
   });
 }
 
@@ -251,9 +250,9 @@ void check_divisibility(const ReportedTable& table, std::vector<Finding>& findin
     const double fewer = std::floor(passes) * *part;
     add(findings, "A11", Severity::kFail, run, stage,
         fmt::format("{} {} a step are {:.2f} passes of {}", total->text, unit, passes, part_text),
-        passes < 1 ? fmt::format("{} {} a step", count(*part), unit)
-                   : fmt::format("{} or {} {} a step", count(fewer),
-                                 count(std::ceil(passes) * *part), unit));
+        passes < 1 ? fmt::format("{} {} a step", whole_text(*part), unit)
+                   : fmt::format("{} or {} {} a step", whole_text(fewer),
+                                 whole_text(std::ceil(passes) * *part), unit));
   };
   each(table, [&](const ReportedRun& run, const ReportedStage& stage) {
     const auto batch = positive(run, stage, fact::kDeviceBatch);
@@ -286,9 +285,9 @@ void check_step_counts(const ReportedTable& table, std::vector<Finding>& finding
     if (off <= positive(run, stage, fact::kEpochs).value_or(1)) return;
     const bool is_far = off > .1 * expected || !steps->is_rough;
     add(findings, "A12", is_far ? Severity::kFail : Severity::kWarn, run, stage,
-        fmt::format("{} steps, but {} rows at {} a step are {}", steps->text, count(*rows),
-                    count(*examples), count(expected)),
-        fmt::format("{} steps", count(expected)));
+        fmt::format("{} steps, but {} rows at {} a step are {}", steps->text, whole_text(*rows),
+                    whole_text(*examples), whole_text(expected)),
+        fmt::format("{} steps", whole_text(expected)));
   });
 }
 

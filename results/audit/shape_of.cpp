@@ -1,8 +1,11 @@
 #include "results/audit/shape_of.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
+#include "harness/base/table.hpp"
 #include "results/audit/fact_names.hpp"
 
 namespace nb {
@@ -17,11 +20,16 @@ std::optional<double> positive(const ReportedRun& run, const ReportedStage& stag
 std::optional<NanochatShape> shape_of(const ReportedRun& run, const ReportedStage& stage) {
   const auto depth = positive(run, stage, fact::kDepth);
   if (!depth) return std::nullopt;
+  const double width = *depth * positive(run, stage, fact::kAspectRatio).value_or(64);
+  const double vocab = positive(run, stage, fact::kVocab).value_or(65536);
+  const double sequence = positive(run, stage, fact::kSequence).value_or(2048);
+  constexpr double kMost = 1e9;
+  if (std::max({*depth, width, vocab, sequence}) > kMost) return std::nullopt;
   NanochatShape shape;
   shape.depth = std::llround(*depth);
-  shape.width = std::llround(*depth * positive(run, stage, fact::kAspectRatio).value_or(64));
-  shape.vocab = std::llround(positive(run, stage, fact::kVocab).value_or(65536));
-  shape.sequence = std::llround(positive(run, stage, fact::kSequence).value_or(2048));
+  shape.width = std::llround(width);
+  shape.vocab = std::llround(vocab);
+  shape.sequence = std::llround(sequence);
   return shape;
 }
 
@@ -44,6 +52,11 @@ std::optional<double> flops_of(const ReportedRun& run, const ReportedStage& stag
   const auto shape = shape_of(run, stage);
   if (!shape) return std::nullopt;
   return flops_per_token(*shape);
+}
+
+std::string whole_text(double value) {
+  constexpr double kExact = 9e15;  // below 2^53
+  return std::abs(value) < kExact ? with_commas(std::llround(value)) : fmt::format("{:.4g}", value);
 }
 
 bool is_near(double a, double b, double share, double hidden) {

@@ -26,14 +26,13 @@ double flops_per_token(const NanochatShape& shape) {
          12 * real(shape.depth) * real(shape.width) * real(shape.sequence);
 }
 
-double eager_training_bytes(const NanochatShape& shape, std::int64_t device_batch,
-                            std::int64_t cards) {
+double eager_training_bytes(const NanochatShape& shape, double device_batch, double cards) {
   const double half = 2, full = 4;  // bytes: wte in bf16, lm_head and matrices in fp32
   const double weights = half * embedding(shape) + full * (embedding(shape) + layers(shape));
   const double moments = 2 * half * embedding(shape) + 2 * full * embedding(shape);  // AdamW
   const double momentum = full * layers(shape);                                      // Muon
-  const double tokens = real(device_batch) * real(shape.sequence);
-  return 2 * weights + (moments + momentum) / real(std::max<std::int64_t>(cards, 1)) +
+  const double tokens = device_batch * real(shape.sequence);
+  return 2 * weights + (moments + momentum) / std::max(cards, 1.) +
          50.6 * real(shape.width) * real(shape.depth) * tokens + 16 * real(shape.vocab) * tokens;
 }
 

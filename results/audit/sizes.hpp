@@ -25,7 +25,6 @@ double flops_per_token(const NanochatShape& shape);
 // measured run (d20 with value embeddings, 16 cards, 8 sequences of 2,048 tokens: 33,720.95 MiB)
 // with 16 bytes a logit (bf16, fp32 before and after the cap, softmax, gradient). A d12 with 2
 // sequences of 512 and 265 tokens on 4 cards is then 1.25 GB; measured were 1.54.
-double eager_training_bytes(const NanochatShape& shape, std::int64_t device_batch,
-                            std::int64_t cards);
+double eager_training_bytes(const NanochatShape& shape, double device_batch, double cards);
 
 }  // namespace nb

@@ -153,6 +153,11 @@ bool is_aisbench_perf_requests(const FileHead& head) {
 
 Result<void> read_aisbench_perf_requests(const fs::path& path, ForeignBuilder& builder) {
   NB_TRY(const CsvTable table, read_csv(path));
+  if (table.header.size() < 2)
+    return bad_input(
+        fmt::format("{}:1: columns \"Performance Parameters\" and \"Stage\" are "
+                    "expected, as AISBench writes them",
+                    path.string()));
   aisbench::Stages load;
   std::error_code error;
   const fs::path beside = fs::path(path).replace_extension(".json");

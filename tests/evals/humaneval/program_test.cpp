@@ -67,6 +67,15 @@ TEST(HumanEvalProgram, RunsASolutionAfterThePrompt) {
   EXPECT_EQ(humaneval_trial(problem, "def f(): 1").prelude, "");
 }
 
+TEST(HumanEvalProgram, AnAnswerThatBeginsLikeAMarkIsAnAnswer) {
+  for (const HumanEvalText kind :
+       {HumanEvalText::kAnswer, HumanEvalText::kContinuation, HumanEvalText::kSolution}) {
+    const std::string said = mark_text(kind, mark_text(HumanEvalText::kSolution, "pass"));
+    EXPECT_EQ(kind_of(said), kind);
+  }
+  EXPECT_EQ(mark_text(HumanEvalText::kAnswer, "pass"), "pass");
+}
+
 TEST(HumanEvalProgram, TheTestIsNoPartOfTheProgram) {
   const HumanEvalProblem problem{"", "T/0", "import x\n", "f", "", "def check(c): pass"};
   for (const auto form :
