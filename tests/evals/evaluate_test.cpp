@@ -266,6 +266,28 @@ TEST(Evaluate, ATextOfAModelThatIsNotFiniteHasNoMark) {
   }
 }
 
+// Reads "!" in front of a text as a mark of its own.
+class MarkingEvaluator : public test::EchoEvaluator {
+ public:
+  using EchoEvaluator::EchoEvaluator;
+  std::string stored_text(std::size_t, TextForm form, std::string text) const override {
+    return form == TextForm::kAnswer ? "!" + text : text;
+  }
+};
+
+TEST(Evaluate, WhatAModelSaysIsReadAsAnAnswer) {
+  Task task;
+  task.id = "echo";
+  task.kind = kTextTask;
+  FakeLanguageModel model(
+      test::toy_tokenizer(), 4096, [](auto, int) { return FakeScore{}; },
+      [](const GenerateRequest&, int) { return test::toy_tokenizer().encode("cat"); });
+  const auto result = evaluate(task, MarkingEvaluator({"!cat"}), EvalContext{}, model);
+  ASSERT_TRUE(result.has_value()) << result.error().message;
+  EXPECT_TRUE(result->items.at(0).ok);
+  EXPECT_EQ(result->items.at(0).texts.at(0), "cat");
+}
+
 TEST(Preflight, NamesMissingFilesAndTheCommandThatGetsThem) {
   test::TempDir folder;
   EvalContext context;
