@@ -226,8 +226,7 @@ TEST(A08, EagerMemoryIsThatOfTheGoldenModel) {
     const NanochatShape shape{
         row["depth"].get<std::int64_t>(), 64 * row["depth"].get<std::int64_t>(),
         row["vocab"].get<std::int64_t>(), row["sequence"].get<std::int64_t>()};
-    EXPECT_NEAR(eager_training_bytes(shape, row["batch"].get<std::int64_t>(),
-                                     row["cards"].get<std::int64_t>()),
+    EXPECT_NEAR(eager_training_bytes(shape, row["batch"].get<double>(), row["cards"].get<double>()),
                 row["bytes"].get<double>(), 1e-6 * row["bytes"].get<double>());
   }
   EXPECT_NEAR(audit_golden()["bytes_per_activation"].get<double>(), 50.6, .05);
