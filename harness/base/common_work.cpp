@@ -12,7 +12,7 @@ thread_local CommonWork* common_of_thread = nullptr;
 
 }  // namespace
 
-struct CommonWork::Item {
+struct CommonWorkOfThreads::Item {
   enum class State : std::uint8_t { kClaimed, kDone, kFailed };
   std::string kind;
   std::vector<float> given, result;
@@ -25,9 +25,8 @@ CommonWork* CommonWork::of_thread() { return common_of_thread; }
 CommonWork::Scope::Scope(CommonWork* common) : before_(std::exchange(common_of_thread, common)) {}
 CommonWork::Scope::~Scope() { common_of_thread = before_; }
 
-std::shared_ptr<CommonWork::Item> CommonWork::find_or_claim(const std::string& kind,
-                                                            std::span<const float> given,
-                                                            bool& is_claimed) {
+std::shared_ptr<CommonWorkOfThreads::Item> CommonWorkOfThreads::find_or_claim(
+    const std::string& kind, std::span<const float> given, bool& is_claimed) {
   const std::lock_guard lock(mutex_);
   const auto is_same = [&](const std::shared_ptr<Item>& item) {
     return item->state != Item::State::kFailed && item->kind == kind &&
@@ -45,7 +44,7 @@ std::shared_ptr<CommonWork::Item> CommonWork::find_or_claim(const std::string& k
   return item;
 }
 
-void CommonWork::end(Item& item, std::span<const float> result, bool is_done) {
+void CommonWorkOfThreads::end(Item& item, std::span<const float> result, bool is_done) {
   std::vector<float> kept;
   if (is_done) kept.assign(result.begin(), result.end());
   const std::lock_guard lock(mutex_);
@@ -54,7 +53,7 @@ void CommonWork::end(Item& item, std::span<const float> result, bool is_done) {
   ended_.notify_all();
 }
 
-bool CommonWork::take(const std::shared_ptr<Item>& item, std::span<float> result) {
+bool CommonWorkOfThreads::take(const std::shared_ptr<Item>& item, std::span<float> result) {
   {
     std::unique_lock lock(mutex_);
     ended_.wait(lock, [&] { return item->state != Item::State::kClaimed; });
@@ -65,10 +64,11 @@ bool CommonWork::take(const std::shared_ptr<Item>& item, std::span<float> result
   return true;
 }
 
-void CommonWork::run(std::span<const std::string> kinds, std::span<const std::span<float>> values,
-                     std::size_t at_once, const Work& work) {
+void CommonWorkOfThreads::run(std::span<const std::string> kinds,
+                              std::span<const std::span<float>> values, std::size_t at_once,
+                              const Work& work) {
   struct Claims {
-    CommonWork& common;
+    CommonWorkOfThreads& common;
     std::vector<std::size_t> places;
     std::vector<std::shared_ptr<Item>> items;
     void end(std::span<const std::span<float>> values) {

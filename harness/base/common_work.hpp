@@ -6,7 +6,7 @@
 // 2. Who finds its values kept by another waits for that one, who waits for nobody meanwhile: it
 //    works, and ends or throws. Where it throws, those that wait do the work themselves.
 //
-// Thread-safe. Values are kept until `users` have had them, at most as long as the CommonWork.
+// Between ranks in several processes: model/collectives/remote_ranks.cpp.
 #pragma once
 
 #include <condition_variable>
@@ -24,7 +24,8 @@ namespace nb {
 
 class CommonWork {
  public:
-  explicit CommonWork(int users) : users_(users) {}
+  CommonWork() = default;
+  virtual ~CommonWork() = default;
   CommonWork(const CommonWork&) = delete;
   CommonWork& operator=(const CommonWork&) = delete;
 
@@ -45,8 +46,17 @@ class CommonWork {
   // kinds[i], whatever the thread. All are done when it returns. at_once: so many are handed out
   // together, for a caller whose own threads share them.
   using Work = std::function<void(std::span<const std::size_t> some)>;
+  virtual void run(std::span<const std::string> kinds, std::span<const std::span<float>> values,
+                   std::size_t at_once, const Work& work) = 0;
+};
+
+// Of `users` threads. Thread-safe. Values are kept until all have had them, at most as long as this
+// lives.
+class CommonWorkOfThreads final : public CommonWork {
+ public:
+  explicit CommonWorkOfThreads(int users) : users_(users) {}
   void run(std::span<const std::string> kinds, std::span<const std::span<float>> values,
-           std::size_t at_once, const Work& work);
+           std::size_t at_once, const Work& work) override;
 
  private:
   struct Item;

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -68,19 +69,19 @@ Result<Module> load_module() {
   return module;
 }
 
-// Between two looks at what has come: first at once, then with rests, so that a process that waits
-// for long takes no core from the others.
+// Between two looks at what has come: none at first, as most answers come soon and a timer wakes up
+// late; then rests that grow with the wait, as each look takes a core from those that work.
 class Patience {
  public:
   void rest() {
-    constexpr int kEager = 2000, kLongest_us = 200;
-    if (++looks_ < kEager) return std::this_thread::yield();
-    std::this_thread::sleep_for(std::chrono::microseconds(std::min(looks_ - kEager, kLongest_us)));
-    looks_ = std::min(looks_, kEager + kLongest_us);
+    using std::chrono::microseconds;
+    const auto waited = steady_clock::now() - begin_;
+    if (waited < microseconds(1000)) return std::this_thread::yield();
+    std::this_thread::sleep_for(std::min<steady_clock::duration>(waited / 32, microseconds(200)));
   }
 
  private:
-  int looks_ = 0;
+  const steady_clock::time_point begin_ = steady_clock::now();
 };
 
 }  // namespace
@@ -156,6 +157,10 @@ Result<std::unique_ptr<Job>> Job::open() {
   int index = 0, count = 0, on_this_machine = 0;
   if (module.open(&index, &count, &on_this_machine) != 0)
     return run_error("MPI cannot be started with calls from several threads");
+  // Messages of some MB come and go with every step: their memory is kept, not given back each
+  // time.
+  ::mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  ::mallopt(M_TRIM_THRESHOLD, 1 << 30);
   return std::unique_ptr<Job>(
       new Job(std::make_unique<Mpi>(module, index, count, on_this_machine)));
 }

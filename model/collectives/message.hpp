@@ -29,7 +29,11 @@ class MessageWriter {
     put(static_cast<std::uint64_t>(values.size()));
     return put_bytes(values.data(), values.size_bytes());
   }
-  MessageWriter& put_rest(std::string_view bytes) { return put_bytes(bytes.data(), bytes.size()); }
+  // Room for so many bytes more.
+  MessageWriter& reserve(std::size_t bytes) {
+    bytes_.reserve(bytes_.size() + bytes);
+    return *this;
+  }
   const std::string& bytes() const { return bytes_; }
 
  private:
@@ -60,6 +64,7 @@ class MessageReader {
     if (count > 0) std::memcpy(out.data(), take(out.size_bytes()).data(), out.size_bytes());
   }
   bool is_at_end() const { return rest_.empty(); }
+  std::string_view rest() const { return rest_; }
 
  private:
   std::string_view take(std::uint64_t size) {

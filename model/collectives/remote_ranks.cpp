@@ -15,14 +15,77 @@ namespace nb {
 namespace {
 
 // What a rank sends, and what comes back.
-enum class Sent : char { kCall = 'C', kTransfer = 'T', kSplit = 'S', kDone = 'D', kFailed = 'F' };
-enum class Answer : char { kDone = 'D', kCollectiveFailure = 'C', kException = 'X' };
+enum class Sent : char {
+  kCall = 'C',
+  kTransfer = 'T',
+  kSplit = 'S',
+  kWork = 'W',    // what it would do, in common with others
+  kWorked = 'R',  // what came of what it was given of that
+  kDone = 'D',
+  kFailed = 'F'
+};
+enum class Answer : char { kDone = 'D', kWork = 'W', kCollectiveFailure = 'C', kException = 'X' };
 
 MessageWriter message_of(const RemoteRanks& remote, int rank, Sent what) {
-  MessageWriter message;
+  MessageWriter message = remote.message();
   message.put_text(remote.news ? remote.news(rank) : "").put(what);
   return message;
 }
+
+// In the rank's process. Its Answer is kDone or kWork, and is read; what else comes is thrown.
+struct Answered {
+  Answer how = Answer::kDone;
+  Received received;
+};
+Answered receive_answer(const RemoteRanks& remote, int rank) {
+  Received received{*remote.processes.receive(0, rank + 1, std::nullopt)};
+  MessageReader answer(received.text());
+  const auto how = answer.get<Answer>();
+  if (how == Answer::kCollectiveFailure) {
+    const int failed = answer.get<int>();
+    throw CollectiveFailure(failed, std::string(answer.get_text()));
+  }
+  if (how == Answer::kException) throw std::runtime_error(std::string(answer.get_text()));
+  received.begin = sizeof how;
+  return {how, std::move(received)};
+}
+
+// The rank's side of the work that all have in common. What it is to do, the leading process says.
+class RemoteWork final : public CommonWork {
+ public:
+  RemoteWork(const RemoteRanks& remote, int rank) : remote_(remote), rank_(rank) {}
+
+  void run(std::span<const std::string> kinds, std::span<const std::span<float>> values,
+           std::size_t at_once, const Work& work) override {
+    MessageWriter message = message_of(remote_, rank_, Sent::kWork);
+    message.put(static_cast<std::uint64_t>(at_once)).put(static_cast<std::uint64_t>(values.size()));
+    std::size_t bytes = 0;
+    for (std::size_t i = 0; i < values.size(); ++i)
+      bytes += 2 * sizeof(std::uint64_t) + kinds[i].size() + values[i].size_bytes();
+    message.reserve(bytes);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      message.put_text(kinds[i]).put_floats(values[i]);
+    remote_.send(rank_, message);
+    for (;;) {
+      const Answered answered = receive_answer(remote_, rank_);
+      MessageReader answer(answered.received.text());
+      std::vector<std::size_t> places(answer.get<std::uint64_t>());
+      for (std::size_t& place : places) place = answer.get<std::uint64_t>();
+      if (answered.how == Answer::kDone) {  // by others
+        for (const std::size_t place : places) answer.get_floats(values[place]);
+        return;
+      }
+      work(places);
+      MessageWriter worked = message_of(remote_, rank_, Sent::kWorked);
+      for (const std::size_t place : places) worked.put_floats(values[place]);
+      remote_.send(rank_, worked);
+    }
+  }
+
+ private:
+  const RemoteRanks& remote_;
+  int rank_;
+};
 
 // The rank's side of a group of the World.
 class RemoteCommunicator final : public Communicator {
@@ -70,8 +133,8 @@ class RemoteCommunicator final : public Communicator {
       message.put(one.sends).put(one.peer).put(one.tag).put(buffer.dtype).put(buffer.count);
       message.put_floats(one.sends ? buffer.values : std::span<float>());
     }
-    const std::string bytes = ask(message);
-    MessageReader answer(bytes);
+    const Received received = ask(message);
+    MessageReader answer(received.text());
     for (const Transfer& one : transfers) {
       const CollectiveBuffer& buffer = one.buffer;
       charge(OpKind::kSendReceive, buffer.count, buffer.dtype, label, answer.get<std::int64_t>());
@@ -91,8 +154,8 @@ class RemoteCommunicator final : public Communicator {
       message.put(static_cast<std::uint64_t>(group.size()));
       for (const int member : group) message.put(member);
     }
-    const std::string bytes = ask(message);
-    MessageReader answer(bytes);
+    const Received received = ask(message);
+    MessageReader answer(received.text());
     const auto number = answer.get<std::int32_t>();
     if (number < 0) return nullptr;
     const auto member = answer.get<int>(), members = answer.get<int>();
@@ -107,17 +170,9 @@ class RemoteCommunicator final : public Communicator {
     return message;
   }
 
-  std::string ask(const MessageWriter& message) {
-    remote_.send(rank_of_world_, message.bytes());
-    const auto bytes = remote_.processes.receive(0, rank_of_world_ + 1, std::nullopt);
-    MessageReader answer(*bytes);
-    const auto how = answer.get<Answer>();
-    if (how == Answer::kCollectiveFailure) {
-      const int failed = answer.get<int>();
-      throw CollectiveFailure(failed, std::string(answer.get_text()));
-    }
-    if (how == Answer::kException) throw std::runtime_error(std::string(answer.get_text()));
-    return bytes->substr(sizeof how);
+  Received ask(const MessageWriter& message) {
+    remote_.send(rank_of_world_, message);
+    return receive_answer(remote_, rank_of_world_).received;
   }
 
   // count: of the whole vector.
@@ -126,8 +181,8 @@ class RemoteCommunicator final : public Communicator {
     MessageWriter message = begin(Sent::kCall, label);
     message.put(kind).put(op).put(root).put(input.dtype).put(output.dtype).put(output.count);
     message.put_floats(input.values);
-    const std::string bytes = ask(message);
-    MessageReader answer(bytes);
+    const Received received = ask(message);
+    MessageReader answer(received.text());
     const auto start_ns = answer.get<std::int64_t>();
     answer.get_floats(output.values);
     if (size() > 1)
@@ -173,33 +228,47 @@ class StandIn final : public RankCommunicator {
 
 class Server {
  public:
-  Server(const RemoteRanks& remote, int rank, Device& device, WorldShared& shared)
-      : remote_(remote), rank_(rank), meeting_(shared.meeting) {
+  Server(const RemoteRanks& remote, int rank, Device& device, WorldShared& shared,
+         CommonWork& common, std::chrono::milliseconds limit)
+      : remote_(remote), rank_(rank), limit_(limit), meeting_(shared.meeting), common_(common) {
     groups_.push_back(
         std::make_unique<StandIn>(&device, rank, &shared, &shared.meeting.all_ranks(), clock_));
   }
 
   // One message; false: it was the last.
-  bool take(const std::string& bytes) {
-    MessageReader message(bytes);
-    if (const std::string_view news = message.get_text(); !news.empty()) remote_.hear(rank_, news);
-    const auto what = message.get<Sent>();
-    if (what == Sent::kDone) {
-      if (remote_.unpack) remote_.unpack(rank_, message.get_text());
-      meeting_.finished(rank_);
-      return false;
-    }
-    if (what == Sent::kFailed) {
-      const auto time_ns = message.get<std::int64_t>();
-      meeting_.failed(rank_, time_ns, std::string(message.get_text()));
-      return false;
-    }
-    return answer(what, message);
+  bool take() {
+    const Received received = remote_.receive(rank_, limit_);
+    MessageReader message(received.text());
+    const Sent what = begin(message);
+    if (what != Sent::kDone) return answer(what, message);
+    if (remote_.unpack) remote_.unpack(rank_, message.rest());
+    meeting_.finished(rank_);
+    return false;
   }
 
  private:
+  struct RankFailed {
+    std::int64_t time_ns = 0;
+    std::string why;
+  };
+
+  Sent begin(MessageReader& message) {
+    if (const std::string_view news = message.get_text(); !news.empty()) remote_.hear(rank_, news);
+    return message.get<Sent>();
+  }
+
+  static void pass_failure(MessageReader& message) {
+    const auto time_ns = message.get<std::int64_t>();
+    throw RankFailed{time_ns, std::string(message.get_text())};
+  }
+
   bool answer(Sent what, MessageReader& message) {
     try {
+      if (what == Sent::kFailed) pass_failure(message);
+      if (what == Sent::kWork) {
+        share_work(message);
+        return true;
+      }
       Communicator& group = *groups_.at(static_cast<std::size_t>(message.get<std::int32_t>()));
       clock_.ready_ns = message.get<std::int64_t>();
       clock_.starts_ns.clear();
@@ -212,20 +281,61 @@ class Server {
         transfer(group, label, message, answer);
       else
         split(group, label, message, answer);
-      remote_.send(rank_, answer.bytes());
+      remote_.send(rank_, answer);
       return true;
+    } catch (const RankFailed& failure) {
+      meeting_.failed(rank_, failure.time_ns, failure.why);
+      return false;
     } catch (const CollectiveFailure& failure) {
       MessageWriter answer;
       answer.put(Answer::kCollectiveFailure).put(failure.rank()).put_text(failure.what());
-      remote_.send(rank_, answer.bytes());
+      remote_.send(rank_, answer);
       meeting_.stopped(rank_);
       return false;
     } catch (const std::exception& failure) {  // as if the rank had thrown it: it will
+      if (remote_.processes.has_lost()) throw;
       MessageWriter answer;
       answer.put(Answer::kException).put_text(failure.what());
-      remote_.send(rank_, answer.bytes());
+      remote_.send(rank_, answer);
       return true;
     }
+  }
+
+  // Takes part in the work for the rank, which does what falls to it.
+  void share_work(MessageReader& message) {
+    const auto at_once = message.get<std::uint64_t>();
+    std::vector<std::string> kinds(message.get<std::uint64_t>());
+    worked_.resize(kinds.size());
+    for (std::size_t i = 0; i < kinds.size(); ++i) {
+      kinds[i] = message.get_text();
+      worked_[i].resize(message.next_count());
+      message.get_floats(worked_[i]);
+    }
+    const auto put_places = [](MessageWriter& to, std::span<const std::size_t> places) {
+      to.put(static_cast<std::uint64_t>(places.size()));
+      for (const std::size_t place : places) to.put(static_cast<std::uint64_t>(place));
+    };
+    std::vector<bool> is_of_rank(worked_.size());
+    const std::vector<std::span<float>> spans(worked_.begin(), worked_.end());
+    common_.run(kinds, spans, at_once, [&](std::span<const std::size_t> some) {
+      MessageWriter task;
+      put_places(task.put(Answer::kWork), some);
+      remote_.send(rank_, task);
+      const Received received = remote_.receive(rank_, limit_);
+      MessageReader worked(received.text());
+      if (begin(worked) == Sent::kFailed) pass_failure(worked);
+      for (const std::size_t place : some) {
+        worked.get_floats(worked_[place]);
+        is_of_rank[place] = true;
+      }
+    });
+    std::vector<std::size_t> of_others;
+    for (std::size_t i = 0; i < worked_.size(); ++i)
+      if (!is_of_rank[i]) of_others.push_back(i);
+    MessageWriter answer;
+    put_places(answer.put(Answer::kDone), of_others);
+    for (const std::size_t place : of_others) answer.put_floats(worked_[place]);
+    remote_.send(rank_, answer);
   }
 
   void call(Communicator& group, const std::string& label, MessageReader& message,
@@ -300,51 +410,60 @@ class Server {
 
   const RemoteRanks& remote_;
   int rank_;
+  std::chrono::milliseconds limit_;
   Meeting& meeting_;
+  CommonWork& common_;
   RemoteClock clock_;
   std::vector<std::unique_ptr<Communicator>> groups_;  // all ranks, then in the order of splits
   std::vector<float> input_, output_;
+  std::vector<std::vector<float>> worked_;
 };
 
 void send_failure(const RemoteRanks& remote, int rank, std::int64_t time_ns, std::string_view why) {
   MessageWriter message = message_of(remote, rank, Sent::kFailed);
-  remote.send(rank, message.put(time_ns).put_text(why).bytes());
+  remote.send(rank, message.put(time_ns).put_text(why));
 }
 
 }  // namespace
 
 // Answers have no number: a rank that has left a training waits for none.
-void RemoteRanks::send(int rank, std::string_view bytes) const {
-  if (processes.leads()) return processes.send(process_of(rank), rank + 1, bytes);
+MessageWriter RemoteRanks::message() const {
   MessageWriter message;
-  message.put(processes.training()).put_rest(bytes);
-  processes.send(0, rank + 1, message.bytes());
+  if (!processes.leads()) message.put(processes.training());
+  return message;
 }
 
-std::string RemoteRanks::receive(int rank, std::chrono::milliseconds limit) const {
+void RemoteRanks::send(int rank, const MessageWriter& message) const {
+  processes.send(processes.leads() ? process_of(rank) : 0, rank + 1, message.bytes());
+}
+
+Received RemoteRanks::receive(int rank, std::chrono::milliseconds limit) const {
   for (;;) {
-    const auto bytes = processes.receive(process_of(rank), rank + 1, limit);
+    auto bytes = processes.receive(process_of(rank), rank + 1, limit);
     if (!bytes) {
       processes.lose();
       throw std::runtime_error(fmt::format("nothing came from process {} within {} s",
                                            process_of(rank), limit.count() / 1000));
     }
     MessageReader message(*bytes);
-    if (message.get<std::uint64_t>() == processes.training())
-      return bytes->substr(sizeof(std::uint64_t));
+    if (message.get<std::uint64_t>() != processes.training()) continue;
+    return {std::move(*bytes), sizeof(std::uint64_t)};
   }
 }
 
 void run_remote_rank(const RemoteRanks& remote, int rank, Device& device, double link_slowdown,
                      const std::function<void(Communicator&)>& body) {
   RemoteCommunicator communicator(&device, rank, remote.ranks, rank, 0, remote, link_slowdown);
+  RemoteWork common(remote, rank);
+  const CommonWork::Scope scope(device.executes() ? &common : nullptr);
   const auto failed = [&](std::string_view why) {
     send_failure(remote, rank, device.collective_ready_ns(), why);
   };
   try {
     body(communicator);
     MessageWriter message = message_of(remote, rank, Sent::kDone);
-    remote.send(rank, message.put_text(remote.pack ? remote.pack(rank) : "").bytes());
+    if (remote.pack) remote.pack(rank, message);
+    remote.send(rank, message);
   } catch (const CollectiveFailure&) {  // the leading process knows it
   } catch (const std::exception& e) {
     failed(e.what());
@@ -354,10 +473,10 @@ void run_remote_rank(const RemoteRanks& remote, int rank, Device& device, double
 }
 
 void serve_rank(const RemoteRanks& remote, int rank, Device& device, WorldShared& shared,
-                std::chrono::milliseconds limit) {
-  Server server(remote, rank, device, shared);
+                CommonWork& common, std::chrono::milliseconds limit) {
+  Server server(remote, rank, device, shared, common, limit);
   try {
-    while (server.take(remote.receive(rank, limit))) {
+    while (server.take()) {
     }
   } catch (const std::exception& e) {
     shared.meeting.failed(rank, device.collective_ready_ns(), e.what());

@@ -77,10 +77,8 @@ Result<void> World::run(const std::function<void(Communicator&)>& body) {
        options_.sim_timeout_ns.value_or(links.timeout.whole() * 1000000000), words_of(links)},
       options_.seed,
       options_.link_slowdown};
-  int ranks_here = 0;
-  for (int rank = 0; rank < ranks; ++rank) ranks_here += is_here(rank) ? 1 : 0;
-  CommonWork common(ranks_here);
-  const bool shares_work = ranks_here > 1 && devices_.front()->executes();
+  CommonWorkOfThreads common(ranks);
+  const bool shares_work = ranks > 1 && devices_.front()->executes();
   const bool meets_here = remote == nullptr || remote->processes.leads();
   std::vector<std::thread> threads;
   threads.reserve(devices_.size());
@@ -88,10 +86,11 @@ Result<void> World::run(const std::function<void(Communicator&)>& body) {
     Device* const device = devices_[static_cast<std::size_t>(rank)];
     if (!meets_here && !is_here(rank)) continue;
     threads.emplace_back([&, rank, device] {
-      if (!is_here(rank)) return serve_rank(*remote, rank, *device, shared, options_.host_timeout);
+      if (!is_here(rank))
+        return serve_rank(*remote, rank, *device, shared, common, options_.host_timeout);
       const SharedThreads share(sharing);
-      const CommonWork::Scope scope(shares_work ? &common : nullptr);
       if (!meets_here) return run_remote_rank(*remote, rank, *device, options_.link_slowdown, body);
+      const CommonWork::Scope scope(shares_work ? &common : nullptr);
       RankCommunicator communicator(device, rank, &shared, &shared.meeting.all_ranks());
       run_rank(body, shared.meeting, communicator);
     });

@@ -107,9 +107,12 @@ void DataRanks::exchange_state() {
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     const int number = static_cast<int>(rank);
     if (leads() && !is_here(rank))
-      unpack_state(remote.receive(number, WorldOptions().host_timeout), *all[rank]);
-    else if (!leads() && is_here(rank))
-      remote.send(number, pack_state(*all[rank]));
+      unpack_state(remote.receive(number, WorldOptions().host_timeout).text(), *all[rank]);
+    else if (!leads() && is_here(rank)) {
+      MessageWriter message = remote.message();
+      pack_state(*all[rank], message);
+      remote.send(number, message);
+    }
   }
 }
 
@@ -178,10 +181,12 @@ void DataRanks::run(const std::function<void(TrainedModel&, Communicator&)>& bod
     const auto at = [](int rank) { return static_cast<std::size_t>(rank); };
     remote->news = [this, at](int rank) { return std::exchange(news_[at(rank)], {}); };
     remote->hear = [this, at](int rank, std::string_view news) { hear_(at(rank), news); };
-    remote->pack = [&, at](int rank) {
+    remote->pack = [&, at](int rank, MessageWriter& to) {
       const Device& own = *devices[at(rank)];
-      return pack_rank(*all[at(rank)], {sent[at(rank)], own.memory().peak_allocated_bytes,
-                                        shared_state_ == nullptr ? "" : own.state().dump()});
+      pack_rank(*all[at(rank)],
+                {sent[at(rank)], own.memory().peak_allocated_bytes,
+                 shared_state_ == nullptr ? "" : own.state().dump()},
+                to);
     };
     remote->unpack = [&, at](int rank, std::string_view packed) {
       reports_[at(rank)] = unpack_rank(packed, *all[at(rank)]);

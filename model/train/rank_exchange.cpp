@@ -35,7 +35,10 @@ std::vector<Tensor*> state_of(const TrainedModel& model) {
 }
 
 void put(const std::vector<Tensor*>& tensors, MessageWriter& message) {
-  message.put(static_cast<std::uint64_t>(tensors.size()));
+  std::size_t bytes = sizeof(std::uint64_t);
+  for (const Tensor* tensor : tensors)
+    bytes += sizeof(std::uint64_t) + values_of(*tensor).size_bytes();
+  message.reserve(bytes).put(static_cast<std::uint64_t>(tensors.size()));
   for (const Tensor* tensor : tensors) message.put_floats(values_of(*tensor));
 }
 
@@ -46,15 +49,13 @@ void get(MessageReader& message, std::uint64_t count, const std::vector<Tensor*>
 
 }  // namespace
 
-std::string pack_rank(TrainedModel& model, const RankReport& report) {
-  MessageWriter message;
+void pack_rank(TrainedModel& model, const RankReport& report, MessageWriter& message) {
   message.put(static_cast<std::uint64_t>(report.sent.size()));
   for (const auto& [kind, bytes] : report.sent) message.put_text(kind).put(bytes);
   message.put(report.peak_bytes).put_text(report.device);
   if (model.pipeline != nullptr)
     message.put(model.pipeline->passes_end_ns()).put(model.pipeline->busy_ns());
   put(trained_values(model), message);
-  return message.bytes();
 }
 
 RankReport unpack_rank(std::string_view bytes, TrainedModel& model) {
@@ -74,11 +75,7 @@ RankReport unpack_rank(std::string_view bytes, TrainedModel& model) {
   return report;
 }
 
-std::string pack_state(TrainedModel& model) {
-  MessageWriter message;
-  put(state_of(model), message);
-  return message.bytes();
-}
+void pack_state(TrainedModel& model, MessageWriter& message) { put(state_of(model), message); }
 
 void unpack_state(std::string_view bytes, TrainedModel& model) {
   MessageReader message(bytes);

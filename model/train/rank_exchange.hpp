@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "model/collectives/communicator.hpp"
+#include "model/collectives/message.hpp"
 
 namespace nb {
 
@@ -19,10 +20,10 @@ struct RankReport {
   std::uint64_t peak_bytes = 0;  // allocated
   std::string device;            // its state, as JSON
 };
-std::string pack_rank(TrainedModel& model, const RankReport& report);
+void pack_rank(TrainedModel& model, const RankReport& report, MessageWriter& message);
 RankReport unpack_rank(std::string_view bytes, TrainedModel& model);
 
-std::string pack_state(TrainedModel& model);
+void pack_state(TrainedModel& model, MessageWriter& message);
 void unpack_state(std::string_view bytes, TrainedModel& model);
 
 }  // namespace nb

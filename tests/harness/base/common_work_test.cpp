@@ -41,7 +41,7 @@ struct Users {
     for (std::thread& thread : threads) thread.join();
     return done;
   }
-  CommonWork common;
+  CommonWorkOfThreads common;
 };
 
 TEST(CommonWork, OfEqualBytesIsDoneOnce) {
@@ -69,7 +69,7 @@ TEST(CommonWork, OneBitApartIsDoneTwice) {
 
 // Two kinds of work on the same bytes have nothing in common.
 TEST(CommonWork, OfAnotherKindIsNotTaken) {
-  CommonWork common(2);
+  CommonWorkOfThreads common(2);
   std::vector<float> a = {3}, b = {3};
   const std::span<float> first = a, second = b;
   const std::string doubled = "double", negated = "negate";
@@ -89,7 +89,7 @@ TEST(CommonWork, EqualValuesOfOneThreadAreDoneOnce) {
 // One that never comes is waited for by nobody; and one that throws leaves the work to the others.
 TEST(CommonWork, WhoThrowsLeavesTheWorkToTheOthers) {
   for (int round = 0; round < 20; ++round) {
-    CommonWork common(4);
+    CommonWorkOfThreads common(4);
     std::atomic<int> comers{0}, thrown{0};
     Vectors given(3, {1, 2});
     std::vector<std::thread> threads;
@@ -114,7 +114,7 @@ TEST(CommonWork, WhoThrowsLeavesTheWorkToTheOthers) {
 
 TEST(CommonWork, OutsideOfAScopeNobodyShares) {
   EXPECT_EQ(CommonWork::of_thread(), nullptr);
-  CommonWork common(2);
+  CommonWorkOfThreads common(2);
   {
     const CommonWork::Scope scope(&common);
     EXPECT_EQ(CommonWork::of_thread(), &common);
