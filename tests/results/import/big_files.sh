@@ -13,6 +13,8 @@ mkdir -p "$work"
 
 names="lm_eval:samples_quiz_2026-01-21T03-44-18.jsonl evalscope:reviews/m/quiz_default.jsonl inspect_json:log.json
   inspect_eval:log.eval helm:quiz/per_instance_stats.json opencompass:results/m/quiz.json"
+# HELM's file holds a task for each metric.
+declare -A which=([helm]="--task quiz:test/exact_match")
 
 failed=0
 # measure NAME SECONDS MEGABYTES COMMAND...: seconds on the clock; those of the processor are shown beside them
@@ -35,7 +37,7 @@ for entry in $names; do
     [ -e "$work/$format/$side/$file" ] ||
       python3 "$here/make_big.py" "$format" "$work/$format/$side/$file" "$megabytes" --seed "$side"
   done
-  measure "$format show" 5 200 "$npubench" show "$work/$format/1/$file" --wrong --json
+  measure "$format show" 5 200 "$npubench" show "$work/$format/1/$file" --wrong --json ${which[$format]:-}
   measure "$format import" 5 200 "$npubench" import "$work/$format/1/$file" --out "$work/imported" --json
   rm -rf "$work/imported"
   measure "$format compare" 10 250 "$npubench" compare "$work/$format/1/$file" "$work/$format/2/$file" --json
