@@ -42,8 +42,8 @@ std::vector<std::string_view> lines_of(std::string_view text) {
 
 // The line's night; nothing for half a line (of a killed process) or what a newer program wrote.
 Result<std::optional<GatedNight>> night_of(std::string_view line, const std::string& where) {
-  if (!line.ends_with('\n')) return std::optional<GatedNight>();
-  const auto json = parse_json_line(line.substr(0, line.size() - 1), where);
+  if (line.ends_with('\n')) line.remove_suffix(1);
+  const auto json = parse_json_line(line, where);
   if (!json || !is_night(*json)) return std::optional<GatedNight>();
   NB_TRY(GatedNight night, parse_struct<GatedNight>(*json, where));
   return std::optional(std::move(night));
