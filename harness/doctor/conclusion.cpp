@@ -147,7 +147,7 @@ class Concluder {
     std::set<std::string> numbers, groups, seen;
     const LogEvent* from = nullptr;
     for (const LogEvent* event : consequences_)
-      if (event->code == "WATCHDOG" && event->rank != "?")
+      if (event->code.ends_with("WATCHDOG") && event->rank != "?")
         if (const auto m = call.match(event->text);
             m.size() == 4 && seen.insert(event->rank).second) {
           numbers.emplace(m[1]);

@@ -40,7 +40,7 @@ std::string codes_of(const std::string& text) {
 }
 
 TEST(Signatures, EachExampleIsOfItsOwnRow) {
-  EXPECT_EQ(signature_rows().size(), 91U);
+  EXPECT_EQ(signature_rows().size(), 92U);
   for (const SignatureRow& row : signature_rows()) {
     const auto matched = match_line(row.example);
     ASSERT_TRUE(matched.has_value()) << row.id;
@@ -353,6 +353,23 @@ TEST(Diagnosis, TheWatchdogsLinesNameTheOddCallOfOneGroup) {
   EXPECT_EQ(tied.why.at(0).key, "diag.tied");
   for (const auto& why : found({sum, sum, gather, sum}, {"PG ID 0 ", "PG ID 1 "}).why)
     EXPECT_NE(why.key, "diag.tags");
+}
+
+// Their limits and their variables are not the same.
+TEST(Diagnosis, TheWatchdogIsThatOfItsLibrary) {
+  const auto remedy = [](const std::string& work) {
+    return text_of(diagnosis_of({{"rank0",
+                                  "[rank0]:[E1129 10:00:00.000 ProcessGroup.cpp:616] [Rank "
+                                  "0] Watchdog caught collective operation timeout: " +
+                                      work +
+                                      "(SeqNum=42, OpType=ALLREDUCE, NumelIn=8, "
+                                      "NumelOut=8, Timeout(ms)=600000) ran for 600029 "
+                                      "milliseconds.\n"}}),
+                   Language::kEn);
+  };
+  EXPECT_NE(remedy("WorkNCCL").find("TORCH_NCCL_DESYNC_DEBUG"), std::string::npos);
+  EXPECT_EQ(remedy("WorkNCCL").find("HCCL"), std::string::npos);
+  EXPECT_NE(remedy("WorkHCCL").find("TORCH_HCCL_DESYNC_DEBUG"), std::string::npos);
 }
 
 TEST(Diagnosis, TwoCausesWithinASecondAreBothNamed) {
