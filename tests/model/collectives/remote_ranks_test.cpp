@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <condition_variable>
 #include <deque>
@@ -136,26 +137,60 @@ TEST(RemoteRanks, WhoDiffersInABitWorksAlone) {
   EXPECT_EQ(pieces, 3);
 }
 
-// The rank that fails is named, and nobody waits for what it was to do.
-TEST(RemoteRanks, WhoFailsAtItsWorkLeavesItToTheOthers) {
-  for (const int fails : {0, 1}) {
+// Waits until `asked` is there, so that the other rank gets its part, however fast this one is.
+void wait_for(const std::atomic<bool>& asked) {
+  const auto begin = std::chrono::steady_clock::now();
+  while (!asked && std::chrono::steady_clock::now() - begin < std::chrono::seconds(20))
+    std::this_thread::yield();
+}
+
+// What a rank did in another process is everybody's.
+TEST(RemoteRanks, ARankInAnotherProcessDoesItsPart) {
+  for (const int waits : {0, 1}) {
+    std::atomic<bool> asked = false;
+    std::atomic<std::size_t> pieces = 0;
     const auto done = run_in_processes(2, 2, [&](Communicator& world) {
       std::vector<std::vector<float>> values = {{1}, {2}, {3}, {4}};
       const std::vector<std::span<float>> spans(values.begin(), values.end());
       const std::vector<std::string> kinds(values.size(), "double");
       CommonWork::of_thread()->run(kinds, spans, 1, [&](std::span<const std::size_t> some) {
-        if (world.rank() == fails) throw std::runtime_error("no more");
+        if (world.rank() == waits)
+          wait_for(asked);
+        else
+          asked = true;
         for (const std::size_t place : some) values[place][0] *= 2;
+        pieces += some.size();
       });
-      if (world.rank() != fails) {
-        EXPECT_EQ(values[3][0], 8);
-      }
+      EXPECT_EQ(values, (std::vector<std::vector<float>>{{2}, {4}, {6}, {8}}));
       world.barrier("end");
     });
-    // It may have found all done by the other.
-    if (!done) {
-      EXPECT_EQ(done.error().message, fmt::format("rank {}: no more", fails));
-    }
+    ASSERT_TRUE(done.has_value()) << done.error().message;
+    EXPECT_TRUE(asked);
+    EXPECT_EQ(pieces, 4);
+  }
+}
+
+// The rank that fails is named, and nobody waits for what it was to do.
+TEST(RemoteRanks, WhoFailsAtItsWorkLeavesItToTheOthers) {
+  for (const int fails : {0, 1}) {
+    std::atomic<bool> asked = false;
+    const auto done = run_in_processes(2, 2, [&](Communicator& world) {
+      std::vector<std::vector<float>> values = {{1}, {2}, {3}, {4}};
+      const std::vector<std::span<float>> spans(values.begin(), values.end());
+      const std::vector<std::string> kinds(values.size(), "double");
+      CommonWork::of_thread()->run(kinds, spans, 1, [&](std::span<const std::size_t> some) {
+        if (world.rank() == fails) {
+          asked = true;
+          throw std::runtime_error("no more");
+        }
+        wait_for(asked);
+        for (const std::size_t place : some) values[place][0] *= 2;
+      });
+      EXPECT_EQ(values, (std::vector<std::vector<float>>{{2}, {4}, {6}, {8}}));
+      world.barrier("end");
+    });
+    ASSERT_FALSE(done.has_value());
+    EXPECT_EQ(done.error().message, fmt::format("rank {}: no more", fails));
   }
 }
 
