@@ -85,6 +85,20 @@ TEST(GateHistory, DamagedLinesAreLeftOutAndWrongNightsNamed) {
       << wrong.error().message;
 }
 
+// A night without line end is one; what is no night there is refused before another is written.
+TEST(GateHistory, TheLastLineCountsWithoutItsEnd) {
+  const TempDir dir;
+  ASSERT_TRUE(write_night(dir.path(), night_of("1", {"a"})));
+  std::string text = read_file(dir / "gates.jsonl").value();
+  text.pop_back();
+  ASSERT_TRUE(write_file(dir / "gates.jsonl", text));
+  EXPECT_EQ(read_nights(dir.path()).value().size(), 1U);
+  ASSERT_TRUE(write_night(dir.path(), night_of("2", {"a"})));
+  EXPECT_EQ(read_nights(dir.path()).value().size(), 2U);
+  ASSERT_TRUE(write_file(dir / "gates.jsonl", R"({"schema":"npubench.night/1","suite":[]})"));
+  EXPECT_FALSE(read_nights(dir.path()));
+}
+
 TEST(GateHistory, ANightThatIsRepeatedReplacesItsLine) {
   const TempDir dir;
   ASSERT_TRUE(write_night(dir.path(), named("n1", "1", "nightly")));
