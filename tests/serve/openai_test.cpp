@@ -434,7 +434,7 @@ TEST(ServeOpenAi, MalformedBodiesAreRefusedAndLeaveNothingBehind) {
       {"/detokenize", R"({"tokens":[65,66]})"}};
   const Rng rng(11, "malformed");
   std::map<int, int> statuses;
-  long before = 0;
+  [[maybe_unused]] long before = 0;
   for (std::uint64_t i = 0; i < 10'000; ++i) {
     if (i == 2000) before = resident_kib();
     const auto& [path, body] = good[i % std::size(good)];
