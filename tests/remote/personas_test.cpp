@@ -131,7 +131,8 @@ TEST_F(Personas, HealthyServersOfEveryDialectGiveTheSameItems) {
     EXPECT_EQ(items_of(persona), expected) << persona;
   }
   // The model is a table: behind "e" it says " t", and behind that no "e".
-  const Metric* go_on = find_metric(record_of("vllm").record, "own/go_on/accuracy");
+  const StoredRecord vllm = record_of("vllm");
+  const Metric* go_on = find_metric(vllm.record, "own/go_on/accuracy");
   ASSERT_NE(go_on, nullptr);
   EXPECT_GT(go_on->value, 0.2);
   EXPECT_LT(go_on->value, 0.5);
