@@ -66,14 +66,17 @@ std::string encode(StoredType type, const void* values, std::size_t begin, std::
   return bytes;
 }
 
+// An empty vector's pointer may be null, and memcpy takes none.
+template <class T>
+void copy_bytes(const SafetensorsEntry& entry, std::span<T> out) {
+  if (!out.empty()) std::memcpy(out.data(), entry.bytes.data(), out.size_bytes());
+}
+
 // Values of a floating-point entry of up to 32 bits.
 void decode(const SafetensorsEntry& entry, std::span<float> out) {
   NB_CHECK(out.size() * size_bytes(entry.type) == entry.bytes.size(),
            "[safetensors] {} values for {} bytes", out.size(), entry.bytes.size());
-  if (entry.type == StoredType::kF32) {
-    std::memcpy(out.data(), entry.bytes.data(), entry.bytes.size());
-    return;
-  }
+  if (entry.type == StoredType::kF32) return copy_bytes(entry, out);
   for (std::size_t i = 0; i < out.size(); ++i) {
     std::uint16_t bits = 0;
     std::memcpy(&bits, entry.bytes.data() + 2 * i, 2);
@@ -364,14 +367,14 @@ Result<std::vector<float>> SafetensorsFile::read_floats(
 Result<std::vector<double>> SafetensorsFile::read_doubles(const std::string& name) const {
   NB_TRY(const SafetensorsEntry* entry, find(name, StoredType::kF64));
   std::vector<double> values(entry->bytes.size() / 8);
-  std::memcpy(values.data(), entry->bytes.data(), entry->bytes.size());
+  copy_bytes(*entry, std::span(values));
   return values;
 }
 
 Result<std::vector<std::int64_t>> SafetensorsFile::read_integers(const std::string& name) const {
   NB_TRY(const SafetensorsEntry* entry, find(name, StoredType::kI64));
   std::vector<std::int64_t> values(entry->bytes.size() / 8);
-  std::memcpy(values.data(), entry->bytes.data(), entry->bytes.size());
+  copy_bytes(*entry, std::span(values));
   return values;
 }
 
