@@ -32,8 +32,11 @@ ChunkPass::ChunkPass(const DecoderConfig& config, const DecoderWeights& weights,
       wanted_(wanted),
       prunes_(prunes),
       rows_(ops::chunk_rows(chunks, config.max_positions())) {
-  for (const std::int64_t row : wanted)
+  for (const std::int64_t row : wanted) {
+    NB_CHECK(row >= 0 && row < std::ssize(rows_.positions), "[decoder] row {} of {}", row,
+             rows_.positions.size());
     wanted_positions_.push_back(rows_.positions[static_cast<std::size_t>(row)]);
+  }
 }
 
 std::vector<int> ChunkPass::position_ids() const {

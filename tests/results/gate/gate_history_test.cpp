@@ -109,7 +109,8 @@ TEST(GateHistory, ANightThatIsRepeatedReplacesItsLine) {
   ASSERT_TRUE(write_night(dir.path(), named("n1", "4", "other")));
   ASSERT_TRUE(write_night(dir.path(), night_of("1", {"a"})));
   std::string digests;
-  for (const GatedNight& night : read_nights(dir.path()).value()) digests += night.digest;
+  const auto nights = read_nights(dir.path());
+  for (const GatedNight& night : nights.value()) digests += night.digest;
   EXPECT_EQ(digests, "31241") << "a gate by hand has no name, and no line is replaced";
   const std::string text = read_file(dir / "gates.jsonl").value();
   EXPECT_NE(text.find("{\"half\":\n"), std::string::npos) << "nothing else is changed";
