@@ -18,8 +18,10 @@ namespace {
 
 using Answer = std::optional<std::string>;
 
-Json filter_golden() {
-  return *read_json(std::filesystem::path(NB_SOURCE_DIR) / "tests/golden/answer_filters.json");
+const Json& filter_golden() {
+  static const Json json =
+      *read_json(std::filesystem::path(NB_SOURCE_DIR) / "tests/golden/answer_filters.json");
+  return json;
 }
 Answer answer_in(const Json& json) {
   return json.is_null() ? Answer() : Answer(json.get<std::string>());
