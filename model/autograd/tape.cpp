@@ -26,8 +26,7 @@ void add_gradient(Tensor& sum, const Tensor& gradient) {
                        .cols = sum.shape().last(),
                        .inputs = {&sum, &gradient},
                        .output = &sum};
-  host::run_backward(device, desc, {},
-                     {.in = {sum.values(), gradient.values()}, .out = {result.values()}});
+  host::run_backward(device, desc, {}, host::Add{sum.values(), gradient.values(), result.values()});
   if (device.executes()) sum = std::move(result);
 }
 

@@ -7,24 +7,12 @@
 namespace nb::host {
 namespace {
 
-void formats_of_cached_attention(Plan& plan, const Step& step) {
-  for (const std::int32_t i : step.ops) {
-    for (const Values& in : plan.op(i).in) plan.needs_fp32(in);
-    for (const Values& out : plan.op(i).out) plan.needs_fp32(out);
-  }
-}
-
-void append(const Op& op) {
-  kernels::store_keys(op.in[0]->matrix(), op.in[1]->matrix(), op.cache_write->runs,
-                      op.numerics->matmul());
-}
-
 // With the rows of k and v that are in no cache.
-CachedKeys& all_keys(const Op& op) {
-  CachedKeys& keys = *op.cached_keys;
+CachedKeys& all_keys(const CachedAttention& op) {
+  CachedKeys& keys = *op.keys;
   for (const CachedKeys::OwnRows& own : keys.own_rows)
-    keys.segments[own.segment] = {row_block(op.in[1]->matrix(), own.first_row, own.rows),
-                                  row_block(op.in[2]->matrix(), own.first_row, own.rows)};
+    keys.segments[own.segment] = {row_block(op.k->matrix(), own.first_row, own.rows),
+                                  row_block(op.v->matrix(), own.first_row, own.rows)};
   return keys;
 }
 
@@ -42,12 +30,35 @@ void copy_keys(const kernels::CachedSequence& sequence, const kernels::CachedSha
   }
 }
 
-void attend_by_sequence(Plan& plan, const Step& step) {
-  const Op& op = plan.op(step.ops[0]);
-  const CachedKeys& all = all_keys(op);
+void attend_at_once(Plan& plan, const Step& step) {
+  if (step.ops.size() > 1) {
+    const Op& write = plan.op(step.ops[0]);
+    append_keys_values(write, write.as<KvCacheAppend>());
+  }
+  const Op& op = plan.op(step.ops.back());
+  const auto& operands = op.as<CachedAttention>();
+  const CachedKeys& all = all_keys(operands);
+  kernels::attention_cached(operands.q->matrix(), plan.make_fp32(operands.y), all.sequences,
+                            all.shape, op.numerics->matmul());
+}
+
+void formats_of_attention_at_once(Plan& plan, const Step& step) {
+  const auto& op = plan.op(step.ops.back()).as<CachedAttention>();
+  for (const Values* values : {&op.q, &op.k, &op.v, &op.y}) plan.needs_fp32(*values);
+}
+
+}  // namespace
+
+void append_keys_values(const Op& op, const KvCacheAppend& operands) {
+  kernels::store_keys(operands.k->matrix(), operands.v->matrix(), operands.write->runs,
+                      op.numerics->matmul());
+}
+
+void attend_by_sequence(Plan& plan, const Op& op, const CachedAttention& operands) {
+  const CachedKeys& all = all_keys(operands);
   const kernels::CachedShape& shape = all.shape;
-  const ConstMatrix q = op.in[0]->matrix();
-  const Matrix y = plan.make_fp32(op.out[0]);
+  const ConstMatrix q = operands.q->matrix();
+  const Matrix y = plan.make_fp32(operands.y);
   for (const kernels::CachedSequence& s : all.sequences) {
     const std::int64_t keys = s.first_position + s.queries, cols = shape.kv_heads * shape.head_dim;
     const auto bytes = static_cast<std::size_t>(keys * cols) * sizeof(float);
@@ -70,36 +81,18 @@ void attend_by_sequence(Plan& plan, const Step& step) {
   }
 }
 
-void attend_at_once(Plan& plan, const Step& step) {
-  if (step.ops.size() > 1) append(plan.op(step.ops[0]));
-  const Op& op = plan.op(step.ops.back());
-  const CachedKeys& all = all_keys(op);
-  kernels::attention_cached(op.in[0]->matrix(), plan.make_fp32(op.out[0]), all.sequences, all.shape,
-                            op.numerics->matmul());
-}
-
-bool is_on_caches(const Op& op) { return op.cached_keys != nullptr || op.cache_write != nullptr; }
-
-}  // namespace
-
-Step append_keys_values(std::int32_t index) {
-  return {{index},
-          [](Plan& plan, const Step& step) { append(plan.op(step.ops[0])); },
-          formats_of_cached_attention};
-}
-
-Step attention_by_sequence(std::int32_t index) {
-  return {{index}, attend_by_sequence, formats_of_cached_attention};
-}
-
 bool match_cached_attention(Plan& plan, std::int32_t i) {
-  if (plan.op(i).cached_keys == nullptr) return false;
-  Step step = {{i}, attend_at_once, formats_of_cached_attention};
+  if (!plan.op(i).is<CachedAttention>()) return false;
+  Step step = {{i}, attend_at_once, formats_of_attention_at_once};
   std::int32_t before = i - 1;  // nobody may read or write a cache in between
-  while (before >= 0 && !is_on_caches(plan.op(before))) --before;
-  if (before >= 0 && plan.op(before).cache_write != nullptr && plan.is_free(before) &&
-      plan.op(before).in[0] == plan.op(i).in[1] && plan.op(before).in[1] == plan.op(i).in[2])
-    step.ops.insert(step.ops.begin(), before);
+  while (before >= 0 && !plan.op(before).is<CachedAttention>() &&
+         !plan.op(before).is<KvCacheAppend>())
+    --before;
+  if (before >= 0 && plan.op(before).is<KvCacheAppend>() && plan.is_free(before)) {
+    const auto& write = plan.op(before).as<KvCacheAppend>();
+    const auto& op = plan.op(i).as<CachedAttention>();
+    if (write.k == op.k && write.v == op.v) step.ops.insert(step.ops.begin(), before);
+  }
   plan.take(std::move(step));
   return true;
 }

@@ -5,9 +5,9 @@
 
 namespace nb::host {
 
-Step append_keys_values(std::int32_t op);
+void append_keys_values(const Op& op, const KvCacheAppend& operands);
 // One sequence after the other, each over a copy of all its keys.
-Step attention_by_sequence(std::int32_t op);
+void attend_by_sequence(Plan& plan, const Op& op, const CachedAttention& operands);
 // All sequences at once, on the keys where they are, with what was appended just before.
 bool match_cached_attention(Plan& plan, std::int32_t op);
 

@@ -28,40 +28,51 @@ kernels::PackFor pack_for(const Op& product) {
   return product.kind == OpKind::kLinear ? kernels::PackFor::kNt : kernels::PackFor::kNn;
 }
 
+// The operands of a step's op.
+template <class T>
+const T& operands(const Plan& plan, const Step& step, std::size_t which) {
+  return plan.op(step.ops[which]).as<T>();
+}
+
 // --- a sum and a product -------------------------------------------------------------------------
+
+const Values& other_term(const Add& sum, const Product& product) {
+  return sum.b == product.y ? sum.a : sum.b;
+}
 
 // y = a + (x wᵀ or dy w), block by block.
 void add_product(Plan& plan, const Step& step) {
-  const Op &product = plan.op(step.ops[0]), &sum = plan.op(step.ops[1]);
-  const bool is_second = sum.in[1] == product.out[0];
-  const auto in_and_out = plan.make_in_place(sum.out[0], sum.in[is_second ? 0 : 1]);
+  const Op& op = plan.op(step.ops[0]);
+  const auto& product = op.as<Product>();
+  const auto& sum = operands<Add>(plan, step, 1);
+  const auto in_and_out = plan.make_in_place(sum.y, other_term(sum, product));
   const ConstAnyMatrix a = in_and_out.in;
   const AnyMatrix y = in_and_out.out;
-  const DType storage = sum.numerics->storage;
-  const MatmulPolicy policy = product.numerics->linear();
-  const bool is_nt = product.kind == OpKind::kLinear;
-  const ConstAnyMatrix x = product.in[0]->any_matrix();
-  if (const auto* form = packed_weight(*product.in[1], policy, pack_for(product))) {
+  const DType storage = plan.op(step.ops[1]).numerics->storage;
+  const MatmulPolicy policy = op.numerics->linear();
+  const bool is_nt = op.kind == OpKind::kLinear;
+  const ConstAnyMatrix x = product.x->any_matrix();
+  if (const auto* form = packed_weight(*product.w, policy, pack_for(op))) {
     return (is_nt ? kernels::matmul_nt_blocks : kernels::matmul_nn_blocks)(
         x, *form, policy,
         [&](const kernels::ProductBlock& block) { kernels::add_block(a, block, y, storage); });
   }
   const kernels::Scratch scratch(static_cast<std::size_t>(y.rows * y.cols) * sizeof(float));
   const Matrix out = matrix(scratch.floats(), y.rows, y.cols);
-  (is_nt ? multiply_weight_nt : multiply_weight_nn)(x, *product.in[1], out, policy, {});
+  (is_nt ? multiply_weight_nt : multiply_weight_nn)(x, *product.w, out, policy, {});
   kernels::add(a, out, y, storage);
 }
 
 void formats_of_add_product(Plan& plan, const Step& step) {
-  const Op &product = plan.op(step.ops[0]), &sum = plan.op(step.ops[1]);
-  plan.alike(sum.in[sum.in[1] == product.out[0] ? 0 : 1], sum.out[0]);
+  const auto& sum = operands<Add>(plan, step, 1);
+  plan.alike(other_term(sum, operands<Product>(plan, step, 0)), sum.y);
 }
 
 bool match_sum(Plan& plan, std::int32_t i, OpKind kind) {
-  for (const std::size_t side : {1U, 0U}) {
-    const Op& sum = plan.op(i);
-    if (sum.in[0] == sum.in[1]) return false;
-    const std::int32_t product = plan.only_for(i, sum.in[side], kind);
+  const auto& sum = plan.op(i).as<Add>();
+  if (sum.a == sum.b) return false;
+  for (const Values* side : {&sum.b, &sum.a}) {
+    const std::int32_t product = plan.only_for(i, *side, kind);
     if (product < 0) continue;
     plan.take({{product, i}, add_product, formats_of_add_product});
     return true;
@@ -76,62 +87,67 @@ bool match_add_gradient(Plan& plan, std::int32_t i) {
 // --- a product and relu² -------------------------------------------------------------------------
 
 void linear_relu_squared(Plan& plan, const Step& step) {
-  const Op &product = plan.op(step.ops[0]), &relu = plan.op(step.ops[1]);
-  const MatmulPolicy policy = product.numerics->linear();
-  const ConstAnyMatrix x = product.in[0]->any_matrix();
-  const bool keeps = plan.is_wanted(relu.in[0], step);
-  const AnyMatrix out = plan.make(relu.out[0]);
-  const AnyMatrix wide = keeps ? plan.make(relu.in[0]) : AnyMatrix();
+  const auto& product = operands<Product>(plan, step, 0);
+  const auto& relu = operands<Unary>(plan, step, 1);
+  const MatmulPolicy policy = plan.op(step.ops[0]).numerics->linear();
+  const ConstAnyMatrix x = product.x->any_matrix();
+  const bool keeps = plan.is_wanted(relu.x, step);
+  const AnyMatrix out = plan.make(relu.y);
+  const AnyMatrix wide = keeps ? plan.make(relu.x) : AnyMatrix();
   if (out.bf16 != nullptr) {
-    return kernels::matmul_nt_blocks(x,
-                                     *packed_weight(*product.in[1], policy, kernels::PackFor::kNt),
+    return kernels::matmul_nt_blocks(x, *packed_weight(*product.w, policy, kernels::PackFor::kNt),
                                      policy, [&](const kernels::ProductBlock& block) {
                                        kernels::relu_squared_block(block, bf16(wide), bf16(out));
                                      });
   }
   const Matrix h = fp32(out), before = keeps ? fp32(wide) : h;
-  multiply_weight_nt(x, *product.in[1], before, policy, [&](const kernels::ProductBlock& block) {
-    kernels::relu_squared_block(before, h, block, relu.numerics->storage);
+  const DType storage = plan.op(step.ops[1]).numerics->storage;
+  multiply_weight_nt(x, *product.w, before, policy, [&](const kernels::ProductBlock& block) {
+    kernels::relu_squared_block(before, h, block, storage);
   });
 }
 
 void formats_of_linear_relu_squared(Plan& plan, const Step& step) {
-  const Op& relu = plan.op(step.ops[1]);
-  plan.alike(relu.in[0], relu.out[0]);
+  const auto& relu = operands<Unary>(plan, step, 1);
+  plan.alike(relu.x, relu.y);
 }
 
 bool match_linear_relu_squared(Plan& plan, std::int32_t i) {
-  const std::int32_t product = plan.made_by(plan.op(i).in[0], OpKind::kLinear);
-  if (product < 0 || plan.readers(plan.op(i).in[0]).front() != i) return false;
+  const Values& x = plan.op(i).as<Unary>().x;
+  const std::int32_t product = plan.made_by(x, OpKind::kLinear);
+  if (product < 0 || plan.readers(x).front() != i) return false;
   plan.take({{product, i}, linear_relu_squared, formats_of_linear_relu_squared});
   return true;
 }
 
+// relu²'s gradient of (dy, x), dy from a product.
 void linear_relu_squared_backward(Plan& plan, const Step& step) {
-  const Op &product = plan.op(step.ops[0]), &relu = plan.op(step.ops[1]);
-  const MatmulPolicy policy = product.numerics->linear();
-  const ConstAnyMatrix dy = product.in[0]->any_matrix(), x = relu.in[1]->any_matrix();
-  const AnyMatrix dx = plan.make(relu.out[0]);
+  const auto& product = operands<Product>(plan, step, 0);
+  const auto& relu = operands<Binary>(plan, step, 1);
+  const MatmulPolicy policy = plan.op(step.ops[0]).numerics->linear();
+  const ConstAnyMatrix dy = product.x->any_matrix(), x = relu.b->any_matrix();
+  const AnyMatrix dx = plan.make(relu.y);
   if (dx.bf16 != nullptr) {
-    return kernels::matmul_nn_blocks(dy,
-                                     *packed_weight(*product.in[1], policy, kernels::PackFor::kNn),
+    return kernels::matmul_nn_blocks(dy, *packed_weight(*product.w, policy, kernels::PackFor::kNn),
                                      policy, [&](const kernels::ProductBlock& block) {
                                        kernels::relu_squared_backward_block(block, x, bf16(dx));
                                      });
   }
   const Matrix d = fp32(dx);
-  multiply_weight_nn(dy, *product.in[1], d, policy, [&](const kernels::ProductBlock& block) {
-    kernels::relu_squared_backward_block(d, x.matrix(), d, block, relu.numerics->storage);
+  const DType storage = plan.op(step.ops[1]).numerics->storage;
+  multiply_weight_nn(dy, *product.w, d, policy, [&](const kernels::ProductBlock& block) {
+    kernels::relu_squared_backward_block(d, x.matrix(), d, block, storage);
   });
 }
 
 void formats_of_relu_squared_backward(Plan& plan, const Step& step) {
-  const Op& relu = plan.op(step.ops[1]);
-  plan.alike(relu.in[1], relu.out[0]);
+  const auto& relu = operands<Binary>(plan, step, 1);
+  plan.alike(relu.b, relu.y);
 }
 
 bool match_relu_squared_backward(Plan& plan, std::int32_t i) {
-  const std::int32_t product = plan.only_for(i, plan.op(i).in[0], OpKind::kLinearBackwardInput);
+  const std::int32_t product =
+      plan.only_for(i, plan.op(i).as<Binary>().a, OpKind::kLinearBackwardInput);
   if (product < 0) return false;
   plan.take({{product, i}, linear_relu_squared_backward, formats_of_relu_squared_backward});
   return true;
@@ -140,66 +156,65 @@ bool match_relu_squared_backward(Plan& plan, std::int32_t i) {
 // --- rotary and the norm of each head ------------------------------------------------------------
 
 void rotary_norm(Plan& plan, const Step& step) {
-  const Op &rotation = plan.op(step.ops[0]), &norm = plan.op(step.ops[1]);
-  const ConstAnyMatrix x = rotation.in[0]->any_matrix();
-  const AnyMatrix rotated =
-      plan.is_wanted(rotation.out[0], step) ? plan.make(rotation.out[0]) : AnyMatrix();
-  const AnyMatrix y = plan.make(norm.out[0]);
+  const auto& rotation = operands<Rotary>(plan, step, 0);
+  const auto& norm = operands<RmsNorm>(plan, step, 1);
+  const ConstAnyMatrix x = rotation.x->any_matrix();
+  const AnyMatrix rotated = plan.is_wanted(rotation.y, step) ? plan.make(rotation.y) : AnyMatrix();
+  const AnyMatrix y = plan.make(norm.y);
   std::span<float> rstd;
-  if (plan.is_wanted(norm.out[1], step)) {
-    const Matrix m = plan.make_fp32(norm.out[1]);
+  if (plan.is_wanted(norm.rstd, step)) {
+    const Matrix m = plan.make_fp32(norm.rstd);
     rstd = {m.data, static_cast<std::size_t>(m.rows * m.cols)};
   }
-  const ConstMatrix cos = rotation.in[1]->matrix(), sin = rotation.in[2]->matrix();
-  const PointwisePolicy policy = rotation.numerics->pointwise_policy();
+  const ConstMatrix cos = rotation.cos->matrix(), sin = rotation.sin->matrix();
+  const PointwisePolicy policy = plan.op(step.ops[0]).numerics->pointwise_policy();
   if (rotation.positions.empty())
-    kernels::rotary_norm(x, rotated, y, rstd, cos, sin, rotation.rotary, policy);
+    kernels::rotary_norm(x, rotated, y, rstd, cos, sin, rotation.shape, policy);
   else
-    kernels::rotary_norm(x, rotation.positions, rotated, y, rstd, cos, sin,
-                         rotation.rotary.head_dim, policy);
+    kernels::rotary_norm(x, rotation.positions, rotated, y, rstd, cos, sin, rotation.shape.head_dim,
+                         policy);
 }
 
 void formats_of_rotary_norm(Plan& plan, const Step& step) {
-  const Op &rotation = plan.op(step.ops[0]), &norm = plan.op(step.ops[1]);
-  plan.alike(rotation.in[0], rotation.out[0]);
-  plan.alike(rotation.out[0], norm.out[0]);
+  const auto& rotation = operands<Rotary>(plan, step, 0);
+  plan.alike(rotation.x, rotation.y);
+  plan.alike(rotation.y, operands<RmsNorm>(plan, step, 1).y);
 }
 
-// The kernel rotates halves.
-bool is_in_halves(const Op& rotary) {
-  return rotary.rotary.layout != kernels::RotaryLayout::kPairs;
+// The kernel rotates halves, over the rows that are normed.
+bool fits_kernel(const Rotary& rotary, std::int64_t width) {
+  return rotary.shape.layout != kernels::RotaryLayout::kPairs && rotary.shape.head_dim == width;
 }
 
 bool match_rotary_norm(Plan& plan, std::int32_t i) {
-  const Op& norm = plan.op(i);
-  const std::int32_t rotation = plan.made_by(norm.in[0], OpKind::kRotary);
-  if (rotation < 0 || plan.op(rotation).rotary.head_dim != norm.width ||
-      !is_in_halves(plan.op(rotation)) || norm.epsilon != kernels::kRmsNormEpsilon ||
-      plan.readers(norm.in[0]).front() != i)
+  const auto& norm = plan.op(i).as<RmsNorm>();
+  const std::int32_t rotation = plan.made_by(norm.x, OpKind::kRotary);
+  if (rotation < 0 || !fits_kernel(plan.op(rotation).as<Rotary>(), norm.width) ||
+      norm.epsilon != kernels::kRmsNormEpsilon || plan.readers(norm.x).front() != i)
     return false;
   plan.take({{rotation, i}, rotary_norm, formats_of_rotary_norm});
   return true;
 }
 
 void rotary_norm_backward(Plan& plan, const Step& step) {
-  const Op &norm = plan.op(step.ops[0]), &rotation = plan.op(step.ops[1]);
-  kernels::rotary_norm_backward(norm.in[0]->any_matrix(), norm.in[1]->any_matrix(),
-                                span_of(norm.in[2]), plan.make(rotation.out[0]),
-                                rotation.in[1]->matrix(), rotation.in[2]->matrix(), rotation.rotary,
-                                rotation.numerics->pointwise_policy());
+  const auto& norm = operands<RmsNormBackward>(plan, step, 0);
+  const auto& rotation = operands<Rotary>(plan, step, 1);
+  kernels::rotary_norm_backward(norm.dy->any_matrix(), norm.x->any_matrix(), span_of(norm.rstd),
+                                plan.make(rotation.y), rotation.cos->matrix(),
+                                rotation.sin->matrix(), rotation.shape,
+                                plan.op(step.ops[1]).numerics->pointwise_policy());
 }
 
 void formats_of_rotary_norm_backward(Plan& plan, const Step& step) {
-  const Op &norm = plan.op(step.ops[0]), &rotation = plan.op(step.ops[1]);
-  plan.alike(norm.in[0], norm.in[1]);
-  plan.alike(norm.in[1], rotation.out[0]);
+  const auto& norm = operands<RmsNormBackward>(plan, step, 0);
+  plan.alike(norm.dy, norm.x);
+  plan.alike(norm.x, operands<Rotary>(plan, step, 1).y);
 }
 
 bool match_rotary_norm_backward(Plan& plan, std::int32_t i) {
-  const Op& rotation = plan.op(i);
-  const std::int32_t norm = plan.only_for(i, rotation.in[0], OpKind::kRmsNormBackward);
-  if (norm < 0 || plan.op(norm).width != rotation.rotary.head_dim || !is_in_halves(rotation))
-    return false;
+  const auto& rotation = plan.op(i).as<Rotary>();
+  const std::int32_t norm = plan.only_for(i, rotation.x, OpKind::kRmsNormBackward);
+  if (norm < 0 || !fits_kernel(rotation, plan.op(norm).as<RmsNormBackward>().width)) return false;
   plan.take({{norm, i}, rotary_norm_backward, formats_of_rotary_norm_backward});
   return true;
 }
@@ -207,21 +222,23 @@ bool match_rotary_norm_backward(Plan& plan, std::int32_t i) {
 // --- a norm's gradient and the residual's --------------------------------------------------------
 
 void rms_norm_backward_add(Plan& plan, const Step& step) {
-  const Op &norm = plan.op(step.ops[0]), &sum = plan.op(step.ops[1]);
-  const AnyMatrix dx = plan.make_copy(sum.out[0], sum.in[0]);
-  kernels::rms_norm_backward_add(rows_of(norm.in[0]->any_matrix(), norm.width),
-                                 rows_of(norm.in[1]->any_matrix(), norm.width), span_of(norm.in[2]),
-                                 rows_of(dx, norm.width), norm.numerics->storage);
+  const auto& norm = operands<RmsNormBackward>(plan, step, 0);
+  const auto& sum = operands<Add>(plan, step, 1);
+  const AnyMatrix dx = plan.make_copy(sum.y, sum.a);
+  kernels::rms_norm_backward_add(rows_of(norm.dy->any_matrix(), norm.width),
+                                 rows_of(norm.x->any_matrix(), norm.width), span_of(norm.rstd),
+                                 rows_of(dx, norm.width), plan.op(step.ops[0]).numerics->storage);
 }
 
 void formats_of_rms_norm_backward_add(Plan& plan, const Step& step) {
-  const Op& sum = plan.op(step.ops[1]);
-  plan.alike(sum.in[0], sum.out[0]);
+  const auto& sum = operands<Add>(plan, step, 1);
+  plan.alike(sum.a, sum.y);
 }
 
 bool match_rms_norm_backward_add(Plan& plan, std::int32_t i) {
-  const std::int32_t norm = plan.only_for(i, plan.op(i).in[1], OpKind::kRmsNormBackward);
-  if (norm < 0 || plan.op(i).in[0] == plan.op(i).in[1]) return false;
+  const auto& sum = plan.op(i).as<Add>();
+  const std::int32_t norm = plan.only_for(i, sum.b, OpKind::kRmsNormBackward);
+  if (norm < 0 || sum.a == sum.b) return false;
   plan.take({{norm, i}, rms_norm_backward_add, formats_of_rms_norm_backward_add});
   return true;
 }
@@ -234,14 +251,14 @@ constexpr std::size_t kMaxProducts = 3;  // q, k and v
 void weight_gradients(Plan& plan, const Step& step) {
   const Op& first = plan.op(step.ops[0]);
   const MatmulPolicy policy = first.numerics->weight_gradient_matmul();
-  const ConstAnyMatrix x = first.in[1]->any_matrix();
+  const ConstAnyMatrix x = first.as<LinearBackwardWeight>().x->any_matrix();
   std::array<kernels::TransposedProduct, kMaxProducts> products;
   bool is_alike = true;
   for (std::size_t k = 0; k < step.ops.size(); ++k) {
-    const Op& op = plan.op(step.ops[k]);
-    products[k] = {op.in[0]->any_matrix(), plan.make_fp32(op.out[0])};
-    is_alike =
-        is_alike && products[k].c.rows == products[0].c.rows && op.accumulate == first.accumulate;
+    const auto& op = operands<LinearBackwardWeight>(plan, step, k);
+    products[k] = {op.dy->any_matrix(), plan.make_fp32(op.dw)};
+    is_alike = is_alike && products[k].c.rows == products[0].c.rows &&
+               plan.op(step.ops[k]).accumulate == first.accumulate;
   }
   if (is_alike)
     return kernels::matmul_tn({products.data(), step.ops.size()}, x, policy, first.accumulate);
@@ -252,14 +269,17 @@ void weight_gradients(Plan& plan, const Step& step) {
 // The gradients behind i of the same input, as long as none of them crosses another gradient of its
 // weight: those are summed in their order.
 bool match_weight_gradients(Plan& plan, std::int32_t i) {
+  const auto gradient = [&](std::int32_t op) -> const LinearBackwardWeight& {
+    return plan.op(op).as<LinearBackwardWeight>();
+  };
   Step step = {{i}, weight_gradients, [](Plan&, const Step&) {}};
-  for (const std::int32_t other : plan.readers(plan.op(i).in[1])) {
+  for (const std::int32_t other : plan.readers(gradient(i).x)) {
     if (step.ops.size() == kMaxProducts) break;
-    if (other <= i || plan.op(other).kind != OpKind::kLinearBackwardWeight ||
-        plan.op(other).in[1] != plan.op(i).in[1] || !plan.is_free(other))
+    if (other <= i || !plan.op(other).is<LinearBackwardWeight>() ||
+        gradient(other).x != gradient(i).x || !plan.is_free(other))
       continue;
     const bool crosses = std::any_of(step.ops.begin(), step.ops.end(), [&](std::int32_t one) {
-      return plan.is_written_between(plan.op(one).out[0], one, other);
+      return plan.is_written_between(gradient(one).dw, one, other);
     });
     if (crosses) break;
     step.ops.push_back(other);
@@ -271,73 +291,81 @@ bool match_weight_gradients(Plan& plan, std::int32_t i) {
 
 // --- the language-model head ---------------------------------------------------------------------
 
+kernels::LmHeadPolicy head_policy(const NumericsPolicy& numerics, const CrossEntropy& loss) {
+  return {numerics.linear(), numerics.weight_gradient_matmul(), loss.labels.settings};
+}
+
 // Logits, loss and the three gradients, block by block: no (rows, vocabulary) array exists.
 void head(Plan& plan, const Step& step) {
-  const Op &product = plan.op(step.ops[0]), &loss = plan.op(step.ops[1]),
-           &loss_backward = plan.op(step.ops[2]), &input = plan.op(step.ops[3]),
-           &weight = plan.op(step.ops[4]);
-  const NumericsPolicy& numerics = *product.numerics;
+  const auto& product = operands<Product>(plan, step, 0);
+  const auto& loss = operands<CrossEntropy>(plan, step, 1);
+  const NumericsPolicy& numerics = *plan.op(step.ops[0]).numerics;
   const MatmulPolicy policy = numerics.linear();
-  HostValues& w = *product.in[1];
-  const kernels::Scratch scratch(loss.ids->size() * sizeof(float));
-  const std::span<float> losses(scratch.floats(), loss.ids->size());
+  HostValues& w = *product.w;
+  const std::vector<int>& targets = *loss.labels.targets;
+  const kernels::Scratch scratch(targets.size() * sizeof(float));
+  const std::span<float> losses(scratch.floats(), targets.size());
   kernels::lm_head_loss_and_backward(
-      product.in[0]->matrix(),
+      product.x->matrix(),
       {w.matrix(), packed_weight(w, policy, kernels::PackFor::kNt),
-       packed_weight(w, policy, kernels::PackFor::kNn), loss.width},
-      *loss.ids, loss_gradients(loss_backward), losses, plan.make_fp32(input.out[0]),
-      plan.make_fp32(weight.out[0]), weight.accumulate,
-      {policy, numerics.weight_gradient_matmul(), loss_settings(loss)});
-  keep_loss(plan, loss, losses);
+       packed_weight(w, policy, kernels::PackFor::kNn), loss.labels.vocab},
+      targets, loss_gradients(operands<CrossEntropyBackward>(plan, step, 2)), losses,
+      plan.make_fp32(operands<Product>(plan, step, 3).y),
+      plan.make_fp32(operands<LinearBackwardWeight>(plan, step, 4).dw),
+      plan.op(step.ops[4]).accumulate, head_policy(numerics, loss));
+  keep_losses(plan, loss, losses);
 }
 
 void formats_of_head(Plan& plan, const Step& step) {
-  plan.needs_fp32(plan.op(step.ops[0]).in[0]);
-  plan.needs_fp32(plan.op(step.ops[2]).in[3]);
-  plan.needs_fp32(plan.op(step.ops[3]).out[0]);
+  plan.needs_fp32(operands<Product>(plan, step, 0).x);
+  plan.needs_fp32(operands<CrossEntropyBackward>(plan, step, 2).dlosses);
+  plan.needs_fp32(operands<Product>(plan, step, 3).y);
 }
 
 bool match_head(Plan& plan, std::int32_t i) {
-  const Values& dlogits = plan.op(i).in[0];
+  const auto& weight = plan.op(i).as<LinearBackwardWeight>();
+  const Values& dlogits = weight.dy;
   const std::int32_t back = plan.made_by(dlogits, OpKind::kSoftcapCrossEntropyBackward);
   if (back < 0 || plan.is_held(dlogits) || plan.readers(dlogits).size() != 2) return false;
   const std::int32_t input = plan.readers(dlogits)[0];
-  const Values& logits = plan.op(back).in[0];
+  const Values& logits = plan.op(back).as<CrossEntropyBackward>().logits;
   const std::int32_t product = plan.made_by(logits, OpKind::kLinear);
   if (product < 0 || plan.is_held(logits) || plan.readers(logits).size() != 2) return false;
   const std::int32_t loss = plan.readers(logits)[0];
   if (plan.readers(logits)[1] != back || !plan.is_free(loss) || !plan.is_free(input) ||
       plan.op(loss).kind != OpKind::kSoftcapCrossEntropy ||
-      plan.op(input).kind != OpKind::kLinearBackwardInput ||
-      plan.op(input).in[1] != plan.op(product).in[1] || plan.op(i).in[1] != plan.op(product).in[0])
+      plan.op(input).kind != OpKind::kLinearBackwardInput)
     return false;
+  const auto& forward = plan.op(product).as<Product>();
+  if (plan.op(input).as<Product>().w != forward.w || weight.x != forward.x) return false;
   plan.take({{product, loss, back, input, i}, head, formats_of_head});
   return true;
 }
 
 // Losses alone: nobody keeps anything of the logits.
 void head_losses(Plan& plan, const Step& step) {
-  const Op &product = plan.op(step.ops[0]), &loss = plan.op(step.ops[1]);
-  const NumericsPolicy& numerics = *product.numerics;
-  const MatmulPolicy policy = numerics.linear();
-  HostValues& w = *product.in[1];
-  const kernels::Scratch scratch(loss.ids->size() * sizeof(float));
-  const std::span<float> losses(scratch.floats(), loss.ids->size());
-  kernels::lm_head_losses(
-      product.in[0]->matrix(),
-      {w.matrix(), packed_weight(w, policy, kernels::PackFor::kNt), nullptr, loss.width}, *loss.ids,
-      losses, {policy, numerics.weight_gradient_matmul(), loss_settings(loss)});
-  keep_loss(plan, loss, losses);
+  const auto& product = operands<Product>(plan, step, 0);
+  const auto& loss = operands<CrossEntropy>(plan, step, 1);
+  const NumericsPolicy& numerics = *plan.op(step.ops[0]).numerics;
+  HostValues& w = *product.w;
+  const std::vector<int>& targets = *loss.labels.targets;
+  const kernels::Scratch scratch(targets.size() * sizeof(float));
+  const std::span<float> losses(scratch.floats(), targets.size());
+  kernels::lm_head_losses(product.x->matrix(),
+                          {w.matrix(), packed_weight(w, numerics.linear(), kernels::PackFor::kNt),
+                           nullptr, loss.labels.vocab},
+                          targets, losses, head_policy(numerics, loss));
+  keep_losses(plan, loss, losses);
 }
 
 void formats_of_head_losses(Plan& plan, const Step& step) {
-  plan.needs_fp32(plan.op(step.ops[0]).in[0]);
+  plan.needs_fp32(operands<Product>(plan, step, 0).x);
 }
 
 bool match_head_losses(Plan& plan, std::int32_t i) {
-  const Op& loss = plan.op(i);
-  if (loss.out[1] != nullptr || loss.out[2] != nullptr) return false;
-  const std::int32_t product = plan.only_for(i, loss.in[0], OpKind::kLinear);
+  const auto& loss = plan.op(i).as<CrossEntropy>();
+  if (loss.row_max != nullptr || loss.row_sum != nullptr) return false;
+  const std::int32_t product = plan.only_for(i, loss.logits, OpKind::kLinear);
   if (product < 0) return false;
   plan.take({{product, i}, head_losses, formats_of_head_losses});
   return true;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <utility>
+#include <variant>
 
 #include "harness/base/check.hpp"
 #include "model/device/device.hpp"
@@ -20,28 +21,72 @@ bool may_be_bf16(const NumericsPolicy& n) {
          takes_bf16(n.matmul()) && takes_bf16(gradient);
 }
 
-// Results in the storage dtype: the first output, and the three gradients of attention.
-bool is_activation(const Op& op, std::size_t out) {
-  if (op.kind == OpKind::kAttentionBackward) return true;
-  return out == 0 && op.kind != OpKind::kLinearBackwardWeight &&
-         op.kind != OpKind::kEmbeddingBackward && op.kind != OpKind::kScaleBackwardFactor &&
-         op.kind != OpKind::kApplyGainBackwardGain && op.kind != OpKind::kAddBiasBackward &&
-         op.kind != OpKind::kLayerNormBackwardWeights && op.kind != OpKind::kSoftcapCrossEntropy;
+// How many of an op's results are activations, in the storage dtype: the first, the three gradients
+// of attention; none of a parameter's gradients and of the losses.
+template <class T>
+constexpr std::size_t kActivations = 1;
+template <>
+constexpr std::size_t kActivations<AttentionBackward> = 3;
+template <>
+constexpr std::size_t kActivations<EmbeddingBackward> = 0;
+template <>
+constexpr std::size_t kActivations<LinearBackwardWeight> = 0;
+template <>
+constexpr std::size_t kActivations<ScaleBackwardFactor> = 0;
+template <>
+constexpr std::size_t kActivations<ApplyGainBackwardGain> = 0;
+template <>
+constexpr std::size_t kActivations<AddBiasBackward> = 0;
+template <>
+constexpr std::size_t kActivations<LayerNormBackwardWeights> = 0;
+template <>
+constexpr std::size_t kActivations<CrossEntropy> = 0;
+
+// Every operand that is there; an input that is given twice counts once.
+template <class F>
+void each_in(const Op& op, const F& f) {
+  std::visit(
+      [&](const auto& operands) {
+        const auto all = operands.in();
+        for (auto in = all.begin(); in != all.end(); ++in) {
+          const auto is_same = [&](const Values* other) { return *other == **in; };
+          if (**in != nullptr && std::none_of(all.begin(), in, is_same)) f(**in);
+        }
+      },
+      op.operands);
 }
+template <class F>
+void each_out(const Op& op, const F& f) {
+  std::visit(
+      [&](const auto& operands) {
+        for (const Values* out : operands.out())
+          if (*out != nullptr) f(*out);
+      },
+      op.operands);
+}
+
+double size(const Values& values) {
+  return values == nullptr ? 0.0 : static_cast<double>(values->count());
+}
+
+// Multiplications and additions of a product, and what writing into a cache is worth.
+template <class T>
+double extra_work(const T&) {
+  return 0;
+}
+double extra_work(const Product& op) { return 2 * size(op.y) * static_cast<double>(op.x->cols); }
+double extra_work(const LinearBackwardWeight& op) {
+  return 2 * size(op.dw) * static_cast<double>(op.dy->rows);
+}
+
+constexpr double kWorkPerValue = 8;
+
+double extra_work(const KvCacheAppend& op) { return kWorkPerValue * (size(op.k) + size(op.v)); }
 
 // Work of an op, to share the time of a step.
 double work_of(const Op& op) {
-  const auto size = [](const Values& v) {
-    return v == nullptr ? 0.0 : static_cast<double>(v->count());
-  };
-  constexpr double kPerValue = 8;
-  double work = 0;
-  for (const Values& values : op.out) work += kPerValue * size(values);
-  if (op.kind == OpKind::kLinear || op.kind == OpKind::kLinearBackwardInput)
-    work += 2 * size(op.out[0]) * static_cast<double>(op.in[0]->cols);
-  if (op.kind == OpKind::kLinearBackwardWeight)
-    work += 2 * size(op.out[0]) * static_cast<double>(op.in[0]->rows);
-  if (op.kind == OpKind::kKvCacheAppend) work += kPerValue * (size(op.in[0]) + size(op.in[1]));
+  double work = std::visit([](const auto& operands) { return extra_work(operands); }, op.operands);
+  each_out(op, [&](const Values& out) { work += kWorkPerValue * size(out); });
   return work;
 }
 
@@ -91,34 +136,33 @@ void Plan::find_uses() {
     return *use(values);
   };
   for (std::int32_t i = 0; i < size(); ++i) {
-    const Op& one = op(i);
-    for (const Values& in : one.in)
-      if (in != nullptr) ++slot(in).references;
-    for (std::size_t k = 0; k < one.out.size(); ++k) {
-      if (one.out[k] == nullptr) continue;
-      Use& out = slot(one.out[k]);
-      ++out.references;
-      out.producer = i;
-      out.may_be_bf16 = is_activation(one, k) && may_be_bf16(*one.numerics);
-    }
+    std::visit(
+        [&]<class T>(const T& operands) {
+          for (const Values* in : operands.in())
+            if (*in != nullptr) ++slot(*in).references;
+          std::size_t k = 0;
+          for (const Values* values : operands.out()) {
+            const bool is_activation = k++ < kActivations<T>;
+            if (*values == nullptr) continue;
+            Use& out = slot(*values);
+            ++out.references;
+            out.producer = i;
+            out.may_be_bf16 = is_activation && may_be_bf16(*op(i).numerics);
+          }
+        },
+        op(i).operands);
   }
   for (Use& use : uses_) use.is_held = use.values.use_count() > use.references + 1;
 }
 
 void Plan::find_needed() {
   for (std::int32_t i = size(); i-- > 0;) {
-    const Op& one = op(i);
-    bool needed = one.cache_write != nullptr;
-    for (const Values& out : one.out)
-      if (out != nullptr) needed = needed || use(out)->is_held || !use(out)->readers.empty();
+    bool needed = op(i).is<KvCacheAppend>();
+    each_out(op(i), [&](const Values& out) {
+      needed = needed || use(out)->is_held || !use(out)->readers.empty();
+    });
     needed_[static_cast<std::size_t>(i)] = needed ? 1 : 0;
-    if (!needed) continue;
-    for (std::size_t k = 0; k < one.in.size(); ++k) {
-      if (one.in[k] == nullptr) continue;
-      const bool is_again = std::find(one.in.begin(), one.in.begin() + static_cast<long>(k),
-                                      one.in[k]) != one.in.begin() + static_cast<long>(k);
-      if (!is_again) use(one.in[k])->readers.push_back(i);
-    }
+    if (needed) each_in(op(i), [&](const Values& in) { use(in)->readers.push_back(i); });
   }
   for (Use& use : uses_) std::reverse(use.readers.begin(), use.readers.end());
 }
@@ -146,9 +190,10 @@ std::int32_t Plan::only_for(std::int32_t reader, const Values& values, OpKind ki
 }
 
 bool Plan::is_written_between(const Values& values, std::int32_t after, std::int32_t until) const {
+  bool is_written = false;
   for (std::int32_t i = after + 1; i <= until; ++i)
-    if (std::find(op(i).out.begin(), op(i).out.end(), values) != op(i).out.end()) return true;
-  return false;
+    each_out(op(i), [&](const Values& out) { is_written = is_written || out == values; });
+  return is_written;
 }
 
 void Plan::take(Step step) {
@@ -161,7 +206,7 @@ void Plan::take(Step step) {
 
 void Plan::take_the_rest() {
   for (std::int32_t i = 0; i < size(); ++i)
-    if (is_free(i)) take(single(*this, i));
+    if (is_free(i)) take(single(i));
 }
 
 void Plan::needs_fp32(const Values& values) {
@@ -251,33 +296,26 @@ void Plan::run_step(const Step& step, HostProfile* profile) {
                         static_cast<std::int64_t>(ns * work_of(op(i)) / std::max(total, 1.0)));
   }
   for (const std::int32_t i : step.ops) {
-    Op& one = ops_[static_cast<std::size_t>(i)];
-    for (std::size_t k = 0; k < one.in.size(); ++k) {
-      if (one.in[k] == nullptr) continue;
-      const bool is_again = std::find(one.in.begin(), one.in.begin() + static_cast<long>(k),
-                                      one.in[k]) != one.in.begin() + static_cast<long>(k);
-      Use& used = *use(one.in[k]);
-      if (!is_again && --used.readers_left == 0 && !used.is_held && used.producer >= 0)
+    each_in(op(i), [&](const Values& in) {
+      Use& used = *use(in);
+      if (--used.readers_left == 0 && !used.is_held && used.producer >= 0)
         used.values.reset();  // the op still holds it
-    }
-    for (const Values& out : one.out)
-      if (out != nullptr && use(out)->producer == i) out->is_pending = false;
-    for (const Values& out : one.out) {
-      if (out == nullptr) continue;
+    });
+    each_out(op(i), [&](const Values& out) {
       Use& made = *use(out);
+      if (made.producer == i) out->is_pending = false;
       if (!made.is_held && made.readers_left == 0) made.values.reset();
-    }
-    one.in = {};
-    one.out = {};
+    });
+    ops_[static_cast<std::size_t>(i)].operands = Nothing();
   }
 }
 
 // What a failed run would have written must not be read.
 void Plan::abandon() {
   for (const Op& one : ops_)
-    for (const Values& out : one.out)
-      if (out != nullptr && out->buffer != nullptr)
-        out->device.give_back_host(std::exchange(out->buffer, nullptr));
+    each_out(one, [](const Values& out) {
+      if (out->buffer != nullptr) out->device.give_back_host(std::exchange(out->buffer, nullptr));
+    });
 }
 
 void Plan::run(HostProfile* profile) {
@@ -287,9 +325,8 @@ void Plan::run(HostProfile* profile) {
     abandon();
     throw;
   }
-  for (Op& one : ops_)  // those that nobody needed
-    for (const Values& out : one.out)
-      if (out != nullptr) out->is_pending = false;
+  for (const Op& one : ops_)  // those that nobody needed
+    each_out(one, [](const Values& out) { out->is_pending = false; });
 }
 
 }  // namespace nb::host

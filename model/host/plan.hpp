@@ -109,10 +109,10 @@ class Plan {
 
 // Where the losses of a head's rows go: each of them, or their mean; nowhere where nobody has a
 // place for them (single.cpp).
-void keep_loss(Plan& plan, const Op& loss, std::span<const float> losses);
+void keep_losses(Plan& plan, const CrossEntropy& loss, std::span<const float> losses);
 
 // One op alone, as its kernel computes it (single.cpp).
-Step single(const Plan& plan, std::int32_t op);
+Step single(std::int32_t op);
 
 // Ops that are computed together (patterns.cpp): every pattern takes what it finds.
 struct Pattern {

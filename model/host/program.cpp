@@ -18,13 +18,13 @@ Program& program_of(Device& device) {
   return static_cast<Program&>(*device.host_queue());
 }
 
-void record(Device& device, const OpDesc& desc, Op op) {
-  op.kind = desc.kind;
-  op.label = desc.label;
-  op.dtype = desc.dtype;
-  op.accumulate = desc.accumulate;
-  op.numerics = &device.numerics();
-  program_of(device).record(std::move(op));
+void record(Device& device, const OpDesc& desc, Operands operands) {
+  program_of(device).record({.kind = desc.kind,
+                             .label = std::string(desc.label),
+                             .dtype = desc.dtype,
+                             .accumulate = desc.accumulate,
+                             .numerics = &device.numerics(),
+                             .operands = std::move(operands)});
 }
 
 }  // namespace
@@ -33,11 +33,15 @@ void set_fusion(bool on) { g_fuses = on; }
 bool fuses() { return g_fuses; }
 
 void Program::record(Op op) {
-  for (const Values& values : op.out)
-    if (values != nullptr) values->is_pending = values->is_recorded = true;
-  for (const Values& values : op.in)  // contents are unspecified where nobody has written any
-    if (values != nullptr && values->buffer == nullptr && !values->is_recorded)
-      device_.make_host_buffer(*values, false);
+  std::visit(
+      [&](const auto& operands) {
+        for (const Values* out : operands.out())
+          if (*out != nullptr) (*out)->is_pending = (*out)->is_recorded = true;
+        for (const Values* in : operands.in())  // unspecified where nobody has written any
+          if (*in != nullptr && (*in)->buffer == nullptr && !(*in)->is_recorded)
+            device_.make_host_buffer(**in, false);
+      },
+      op.operands);
   ops_.push_back(std::move(op));
   if (ops_.size() >= kMaxWaiting) finish();
 }
@@ -54,19 +58,19 @@ void Program::finish() {
   plan.run(profile.recording() ? &profile : nullptr);
 }
 
-SavedBlocks run(Device& device, const OpDesc& desc, Op op) {
+SavedBlocks run(Device& device, const OpDesc& desc, Operands operands) {
   SavedBlocks saved = device.run(desc, [] {});
-  if (device.executes()) record(device, desc, std::move(op));
+  if (device.executes()) record(device, desc, std::move(operands));
   return saved;
 }
 
-void run_backward(Device& device, const OpDesc& desc, SavedBlocks saved, Op op) {
+void run_backward(Device& device, const OpDesc& desc, SavedBlocks saved, Operands operands) {
   device.run_backward(desc, std::move(saved), [] {});
-  if (device.executes()) record(device, desc, std::move(op));
+  if (device.executes()) record(device, desc, std::move(operands));
 }
 
-void recompute(Device& device, const OpDesc& desc, Op op) {
-  if (device.executes()) record(device, desc, std::move(op));
+void recompute(Device& device, const OpDesc& desc, Operands operands) {
+  if (device.executes()) record(device, desc, std::move(operands));
 }
 
 }  // namespace nb::host

@@ -24,11 +24,11 @@ class Program final : public HostQueue {
 };
 
 // Simulates the op on the device and records its arithmetic (execute mode). Returns what the stack
-// keeps for backward. op.kind, label and numerics are taken from desc and device.
-SavedBlocks run(Device& device, const OpDesc& desc, Op op);
-void run_backward(Device& device, const OpDesc& desc, SavedBlocks saved, Op op);
+// keeps for backward.
+SavedBlocks run(Device& device, const OpDesc& desc, Operands operands);
+void run_backward(Device& device, const OpDesc& desc, SavedBlocks saved, Operands operands);
 // Records alone: arithmetic that the host does again where the device kept its result.
-void recompute(Device& device, const OpDesc& desc, Op op);
+void recompute(Device& device, const OpDesc& desc, Operands operands);
 
 // Off: every op alone, fp32 on the host. The bits are the same; tests compare them.
 void set_fusion(bool on);

@@ -51,11 +51,18 @@ Tape::Gradients attention_backward(const Tensor& dy, const Tensor& q, const Tens
   OpDesc desc = describe(OpKind::kAttentionBackward, shape, label);
   desc.inputs = {&dy};
   desc.output = &d[0];
-  host::run_backward(
-      device, desc, std::move(saved),
-      {.in = {dy.values(), q.values(), k.values(), v.values(), y.values(), row_max, row_sum},
-       .out = {d[0].values(), d[1].values(), d[2].values()},
-       .attention = kernel_shape(shape)});
+  host::run_backward(device, desc, std::move(saved),
+                     host::AttentionBackward{.dy = dy.values(),
+                                             .q = q.values(),
+                                             .k = k.values(),
+                                             .v = v.values(),
+                                             .y = y.values(),
+                                             .row_max = row_max,
+                                             .row_sum = row_sum,
+                                             .dq = d[0].values(),
+                                             .dk = d[1].values(),
+                                             .dv = d[2].values(),
+                                             .shape = kernel_shape(shape)});
   return d;
 }
 
@@ -71,9 +78,13 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const HeadSh
   OpDesc desc = describe(OpKind::kAttention, shape, label);
   desc.inputs = {&q, &k, &v};
   forward(desc, y,
-          {.in = {q.values(), k.values(), v.values()},
-           .out = {y.values(), row_max, row_sum},
-           .attention = kernel_shape(shape)},
+          host::Attention{.q = q.values(),
+                          .k = k.values(),
+                          .v = v.values(),
+                          .y = y.values(),
+                          .row_max = row_max,
+                          .row_sum = row_sum,
+                          .shape = kernel_shape(shape)},
           {&q, &k, &v}, [&] {
             return [q = q.values_only(), k = k.values_only(), v = v.values_only(),
                     y = y.values_only(), shape, row_max, row_sum,
@@ -206,7 +217,7 @@ void append_keys_values(const Tensor& k, const Tensor& v, std::int64_t layer,
                     .kv_heads = 1,
                     .head_dim = k.shape().last(),
                     .inputs = {&k, &v}},
-                   {.in = {k.values(), v.values()}, .cache_write = std::move(write)});
+                   host::KvCacheAppend{k.values(), v.values(), std::move(write)});
 }
 
 Tensor attention_cached(const Tensor& q, const Tensor& k, const Tensor& v, const CachedBatch& batch,
@@ -238,9 +249,11 @@ Tensor attention_cached(const Tensor& q, const Tensor& k, const Tensor& v, const
   Device& device = q.device();
   Tensor y = result(device, q.shape(), label);
   desc.output = &y;
-  host::Op op = {.in = {q.values(), k.values(), v.values()}, .out = {y.values()}};
-  if (device.executes()) op.cached_keys = cached_keys(queries, batch, shape);
-  without_gradient(device, desc, std::move(op));
+  std::shared_ptr<host::CachedKeys> keys;
+  if (device.executes()) keys = cached_keys(queries, batch, shape);
+  without_gradient(
+      device, desc,
+      host::CachedAttention{q.values(), k.values(), v.values(), y.values(), std::move(keys)});
   return y;
 }
 

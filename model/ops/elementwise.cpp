@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "harness/base/check.hpp"
+#include "model/kernels/broadcast.hpp"
 #include "model/ops/result.hpp"
 
 namespace nb::ops {
@@ -15,7 +16,7 @@ Tensor add(const Tensor& a, const Tensor& b, std::string_view label) {
            .rows = a.shape().leading(),
            .cols = a.shape().last(),
            .inputs = {&a, &b}},
-          y, {.in = {a.values(), b.values()}, .out = {y.values()}}, {&a, &b}, [] {
+          y, host::Add{a.values(), b.values(), y.values()}, {&a, &b}, [] {
             return [](const Tensor& dy, const SavedBlocks&) { return Tape::Gradients{dy, dy}; };
           });
   return y;
@@ -33,7 +34,7 @@ Tensor multiply_backward(const Tensor& dy, const Tensor& other, std::string_view
                       .cols = dy.shape().last(),
                       .inputs = {&dy},
                       .output = &dx},
-                     {}, {.in = {dy.values(), other.values()}, .out = {dx.values()}});
+                     {}, host::Binary{dy.values(), other.values(), dx.values(), kernels::multiply});
   return dx;
 }
 
@@ -50,7 +51,7 @@ Tensor multiply(const Tensor& a, const Tensor& b, std::string_view label) {
            .rows = a.shape().leading(),
            .cols = a.shape().last(),
            .inputs = {wants_db ? &a : nullptr, wants_da ? &b : nullptr}},
-          y, {.in = {a.values(), b.values()}, .out = {y.values()}}, {&a, &b}, [&] {
+          y, host::Binary{a.values(), b.values(), y.values(), kernels::multiply}, {&a, &b}, [&] {
             return [a = wants_db ? a.values_only() : Tensor(),
                     b = wants_da ? b.values_only() : Tensor(), wants_da, wants_db,
                     label = std::string(label)](const Tensor& dy, const SavedBlocks&) {
@@ -77,10 +78,11 @@ Tensor scale_backward_input(const Tensor& dy, double factor, const Tensor& facto
                       .inputs = {&dy},
                       .output = &dx},
                      {},
-                     {.in = {dy.values(), factors.values()},
-                      .out = {dx.values()},
-                      .scale = factor,
-                      .index = index});
+                     host::Scale{.x = dy.values(),
+                                 .factors = factors.values(),
+                                 .y = dx.values(),
+                                 .factor = factor,
+                                 .index = index});
   return dx;
 }
 
@@ -98,7 +100,7 @@ void scale_backward_factor(const Tensor& dy, const Tensor& x, Parameter& factors
                       .inputs = {&dy, &x},
                       .output = &d},
                      std::move(saved),
-                     {.in = {dy.values(), x.values()}, .out = {d.values()}, .index = index});
+                     host::ScaleBackwardFactor{dy.values(), x.values(), d.values(), index});
 }
 
 }  // namespace
@@ -109,7 +111,8 @@ Tensor scale(const Tensor& x, double factor, std::string_view label) {
            .label = label,
            .rows = x.shape().leading(),
            .cols = x.shape().last()},
-          y, {.in = {x.values()}, .out = {y.values()}, .scale = factor}, {&x}, [&] {
+          y, host::Scale{.x = x.values(), .factors = {}, .y = y.values(), .factor = factor}, {&x},
+          [&] {
             return [factor, label = std::string(label)](const Tensor& dy, const SavedBlocks&) {
               return Tape::Gradients{scale_backward_input(dy, factor, {}, 0, label)};
             };
@@ -127,7 +130,10 @@ Tensor scale(const Tensor& x, Parameter& factors, std::int64_t index, std::strin
        .rows = x.shape().leading(),
        .cols = x.shape().last(),
        .inputs = {factors.is_trained ? &x : nullptr}},
-      y, {.in = {x.values(), factors.value.values()}, .out = {y.values()}, .index = index}, {&x},
+      y,
+      host::Scale{
+          .x = x.values(), .factors = factors.value.values(), .y = y.values(), .index = index},
+      {&x},
       [&] {
         const bool wants_dx = Tape::wants_gradient(x);
         return [x = factors.is_trained ? x.values_only() : Tensor(), &factors, index, wants_dx,
@@ -165,7 +171,7 @@ Tensor gate_heads_backward_input(const Tensor& dy, const Tensor& gate, std::stri
   desc.inputs = {&dy};
   desc.output = &dx;
   host::run_backward(dy.device(), desc, {},
-                     {.in = {dy.values(), gate.values()}, .out = {dx.values()}});
+                     host::Binary{dy.values(), gate.values(), dx.values(), kernels::gate_heads});
   return dx;
 }
 
@@ -176,7 +182,7 @@ Tensor gate_heads_backward_gate(const Tensor& dy, const Tensor& x, std::int64_t 
   desc.inputs = {&dy};
   desc.output = &dgate;
   host::run_backward(dy.device(), desc, {},
-                     {.in = {dy.values(), x.values()}, .out = {dgate.values()}});
+                     host::GateHeadsBackwardGate{dy.values(), x.values(), dgate.values()});
   return dgate;
 }
 
@@ -192,16 +198,17 @@ Tensor gate_heads(const Tensor& x, const Tensor& gate, std::string_view label) {
   const bool wants_dx = Tape::wants_gradient(x), wants_dgate = Tape::wants_gradient(gate);
   OpDesc desc = describe_gate(OpKind::kGateHeads, x.shape(), heads, label);
   desc.inputs = {wants_dgate ? &x : nullptr, wants_dx ? &gate : nullptr};
-  forward(desc, y, {.in = {x.values(), gate.values()}, .out = {y.values()}}, {&x, &gate}, [&] {
-    return [x = wants_dgate ? x.values_only() : Tensor(),
-            gate = wants_dx ? gate.values_only() : Tensor(), heads,
-            label = std::string(label)](const Tensor& dy, const SavedBlocks&) {
-      Tensor dx, dgate;
-      if (!gate.empty()) dx = gate_heads_backward_input(dy, gate, label);
-      if (!x.empty()) dgate = gate_heads_backward_gate(dy, x, heads, label);
-      return Tape::Gradients{std::move(dx), std::move(dgate)};
-    };
-  });
+  forward(desc, y, host::Binary{x.values(), gate.values(), y.values(), kernels::gate_heads},
+          {&x, &gate}, [&] {
+            return [x = wants_dgate ? x.values_only() : Tensor(),
+                    gate = wants_dx ? gate.values_only() : Tensor(), heads,
+                    label = std::string(label)](const Tensor& dy, const SavedBlocks&) {
+              Tensor dx, dgate;
+              if (!gate.empty()) dx = gate_heads_backward_input(dy, gate, label);
+              if (!x.empty()) dgate = gate_heads_backward_gate(dy, x, heads, label);
+              return Tape::Gradients{std::move(dx), std::move(dgate)};
+            };
+          });
   return y;
 }
 
@@ -217,8 +224,7 @@ Tensor dropout_backward(const Tensor& dy, double rate, const Rng& rng, std::stri
                       .cols = dy.shape().last(),
                       .inputs = {&dy},
                       .output = &dx},
-                     std::move(saved),
-                     {.in = {dy.values()}, .out = {dx.values()}, .scale = rate, .rng = rng});
+                     std::move(saved), host::Dropout{dy.values(), dx.values(), rate, rng});
   return dx;
 }
 
@@ -233,7 +239,7 @@ Tensor dropout(const Tensor& x, double rate, const Rng& rng, std::string_view la
            .rows = x.shape().leading(),
            .cols = x.shape().last(),
            .inputs = {&x}},
-          y, {.in = {x.values()}, .out = {y.values()}, .scale = rate, .rng = rng}, {&x}, [&] {
+          y, host::Dropout{x.values(), y.values(), rate, rng}, {&x}, [&] {
             return [rate, rng, label = std::string(label)](const Tensor& dy, SavedBlocks saved) {
               return Tape::Gradients{dropout_backward(dy, rate, rng, label, std::move(saved))};
             };

@@ -146,8 +146,6 @@ void head_losses(Device& device, const Tensor& x, const Tensor& w, std::span<con
 
 namespace {
 
-using Targets = std::shared_ptr<const std::vector<int>>;
-
 // What the device forms of the losses, and so what comes back as a gradient.
 enum class LossForm { kMean, kRows };
 
@@ -158,7 +156,7 @@ struct HeadSaved {
   // Of a mean. Gradients of single losses are known too late to make those of the logits beside
   // them, so the host works the logits off twice instead of keeping them.
   host::Values logits, row_max, row_sum;
-  Targets targets;
+  host::Ids targets;
   double scale = 1;
   LossForm form = LossForm::kMean;
   bool trains_w = true;
@@ -169,13 +167,16 @@ struct HeadSaved {
   HeadSize size() const { return {shape.leading(), options.vocab, shape.last(), x.shape().last()}; }
 };
 
-host::Op loss_op(const HeadSaved& kept, host::Values losses) {
-  return {.in = {kept.logits},
-          .out = {std::move(losses), kept.row_max, kept.row_sum},
-          .width = kept.options.vocab,
-          .ids = kept.targets,
-          .softcap = kept.options.softcap,
-          .caps_in_fp32 = kept.options.caps_in_fp32,
+host::Labels labels_of(const Device& device, const HeadSaved& kept) {
+  return {kept.targets, kept.options.vocab, loss_settings(device, kept.options)};
+}
+
+host::CrossEntropy loss_op(const Device& device, const HeadSaved& kept, host::Values losses) {
+  return {.logits = kept.logits,
+          .losses = std::move(losses),
+          .row_max = kept.row_max,
+          .row_sum = kept.row_sum,
+          .labels = labels_of(device, kept),
           .per_row = kept.form == LossForm::kRows};
 }
 
@@ -190,9 +191,9 @@ void make_logits_again(Device& device, const Tensor& w, HeadSaved& kept) {
   kept.row_max = rows(1);
   kept.row_sum = rows(1);
   host::recompute(device, linear_desc(OpKind::kLinear, size, w, "lm_head"),
-                  {.in = {kept.x.values(), w.values()}, .out = {kept.logits}});
+                  host::Product{kept.x.values(), w.values(), kept.logits});
   host::recompute(device, vocab_desc(OpKind::kSoftcapCrossEntropy, size, kept.options, "loss"),
-                  loss_op(kept, nullptr));
+                  loss_op(device, kept, nullptr));
 }
 
 // dloss: of a mean it is the loss itself, and scale says the rest.
@@ -204,15 +205,14 @@ Tensor head_backward(const Tensor& dloss, Parameter& w, HeadSaved& kept) {
   OpDesc desc = vocab_desc(OpKind::kSoftcapCrossEntropyBackward, kept.size(), kept.options, "loss");
   desc.inputs = {&dloss};
   desc.output = &dlogits;
-  host::run_backward(
-      device, desc, std::move(kept.of_loss),
-      {.in = {kept.logits, kept.row_max, kept.row_sum, has_rows ? dloss.values() : nullptr},
-       .out = {dlogits.values()},
-       .width = kept.options.vocab,
-       .ids = kept.targets,
-       .softcap = kept.options.softcap,
-       .caps_in_fp32 = kept.options.caps_in_fp32,
-       .scale = kept.scale});
+  host::run_backward(device, desc, std::move(kept.of_loss),
+                     host::CrossEntropyBackward{.logits = kept.logits,
+                                                .row_max = kept.row_max,
+                                                .row_sum = kept.row_sum,
+                                                .dlosses = has_rows ? dloss.values() : nullptr,
+                                                .dlogits = dlogits.values(),
+                                                .labels = labels_of(device, kept),
+                                                .scale = kept.scale});
   if (has_rows) kept.logits = nullptr;
   Tensor dx = linear_backward_input(dlogits, w.value, "lm_head");
   if (kept.trains_w)
@@ -250,13 +250,13 @@ Tensor trained_head(const Tensor& x, Parameter& w, std::span<const int> targets,
     product.inputs = {w.is_trained ? &x : nullptr, &w.value};
     product.output = &logits;
     product.saves_for_backward = saves;
-    kept->of_logits = host::run(device, product,
-                                {.in = {x.values(), w.value.values()}, .out = {logits.values()}});
+    kept->of_logits =
+        host::run(device, product, host::Product{x.values(), w.value.values(), logits.values()});
     OpDesc desc = vocab_desc(OpKind::kSoftcapCrossEntropy, size, options, "loss");
     desc.inputs = {&logits};
     desc.output = &loss;
     desc.saves_for_backward = saves;
-    kept->of_loss = host::run(device, desc, loss_op(*kept, loss.values()));
+    kept->of_loss = host::run(device, desc, loss_op(device, *kept, loss.values()));
   }
   if (form == LossForm::kRows) kept->logits = nullptr;
   if (!saves) return loss;

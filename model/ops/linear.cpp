@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "harness/base/check.hpp"
+#include "model/kernels/broadcast.hpp"
 #include "model/ops/result.hpp"
 
 namespace nb::ops {
@@ -21,7 +22,7 @@ Tensor linear(const Tensor& x, Parameter& w) {
        .inner = of_w[1],
        .dtype = w.value.dtype(),
        .inputs = {w.is_trained ? &x : nullptr, &w.value}},
-      y, {.in = {x.values(), w.value.values()}, .out = {y.values()}}, {&x},
+      y, host::Product{x.values(), w.value.values(), y.values()}, {&x},
       [&] {
         const bool wants_dx = Tape::wants_gradient(x);
         return [x = w.is_trained ? x.values_only() : Tensor(), &w, wants_dx](const Tensor& dy,
@@ -52,7 +53,7 @@ Tensor linear_backward_input(const Tensor& dy, const Tensor& w, std::string_view
                       .dtype = w.dtype(),
                       .inputs = {&dy, &w},
                       .output = &dx},
-                     {}, {.in = {dy.values(), w.values()}, .out = {dx.values()}});
+                     {}, host::Product{dy.values(), w.values(), dx.values()});
   return dx;
 }
 
@@ -78,7 +79,7 @@ void linear_backward_weight(const Tensor& dy, const Tensor& x, const GradientSlo
                       .inputs = {&dy, &x},
                       .output = &dw.tensor},
                      std::move(saved),
-                     {.in = {dy.values(), x.values()}, .out = {dw.tensor.values()}});
+                     host::LinearBackwardWeight{dy.values(), x.values(), dw.tensor.values()});
 }
 
 namespace {
@@ -94,7 +95,7 @@ void backward_bias(const Tensor& dy, Parameter& bias) {
                       .accumulate = accumulate,
                       .inputs = {&dy},
                       .output = &dbias},
-                     {}, {.in = {dy.values()}, .out = {dbias.values()}});
+                     {}, host::AddBiasBackward{dy.values(), dbias.values()});
 }
 
 }  // namespace
@@ -109,7 +110,7 @@ Tensor add_bias(const Tensor& x, Parameter& bias, std::string_view label) {
        .rows = x.shape().leading(),
        .cols = x.shape().last(),
        .inputs = {&x, &bias.value}},
-      y, {.in = {x.values(), bias.value.values()}, .out = {y.values()}}, {&x},
+      y, host::Binary{x.values(), bias.value.values(), y.values(), kernels::add_bias}, {&x},
       [&] {
         return [&bias, trains = bias.is_trained](const Tensor& dy, const SavedBlocks&) {
           if (trains) backward_bias(dy, bias);

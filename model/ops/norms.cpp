@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "harness/base/check.hpp"
+#include "model/kernels/broadcast.hpp"
 #include "model/ops/result.hpp"
 
 namespace nb::ops {
@@ -20,7 +21,7 @@ Tensor rms_norm_backward(const Tensor& dy, const Tensor& x, std::int64_t width,
                       .inputs = {&dy, &x},
                       .output = &dx},
                      std::move(saved),
-                     {.in = {dy.values(), x.values(), rstd}, .out = {dx.values()}, .width = width});
+                     host::RmsNormBackward{dy.values(), x.values(), rstd, dx.values(), width});
   return dx;
 }
 
@@ -35,8 +36,7 @@ Tensor rms_norm(const Tensor& x, std::int64_t width, std::string_view label, flo
   const host::Values rstd = host_rows(device, rows);
   forward(
       {.kind = OpKind::kRmsNorm, .label = label, .rows = rows, .cols = width, .inputs = {&x}}, y,
-      {.in = {x.values()}, .out = {y.values(), rstd}, .width = width, .epsilon = epsilon}, {&x},
-      [&] {
+      host::RmsNorm{x.values(), y.values(), rstd, width, epsilon}, {&x}, [&] {
         return [x = x.values_only(), width, rstd, label = std::string(label)](const Tensor& dy,
                                                                               SavedBlocks saved) {
           return Tape::Gradients{rms_norm_backward(dy, x, width, rstd, label, std::move(saved))};
@@ -59,17 +59,20 @@ struct LayerNormKept {
 
 Tensor layer_norm_backward_input(const Tensor& dy, const LayerNormKept& kept) {
   Tensor dx = result(dy.device(), dy.shape(), kept.label);
-  host::run_backward(
-      dy.device(),
-      {.kind = OpKind::kLayerNormBackwardInput,
-       .label = kept.label,
-       .rows = dy.shape().leading(),
-       .cols = dy.shape().last(),
-       .inputs = {&dy, &kept.x, &kept.gain.value},
-       .output = &dx},
-      {},
-      {.in = {dy.values(), kept.x.values(), kept.gain.value.values(), kept.mean, kept.rstd},
-       .out = {dx.values()}});
+  host::run_backward(dy.device(),
+                     {.kind = OpKind::kLayerNormBackwardInput,
+                      .label = kept.label,
+                      .rows = dy.shape().leading(),
+                      .cols = dy.shape().last(),
+                      .inputs = {&dy, &kept.x, &kept.gain.value},
+                      .output = &dx},
+                     {},
+                     host::LayerNormBackwardInput{.dy = dy.values(),
+                                                  .x = kept.x.values(),
+                                                  .gain = kept.gain.value.values(),
+                                                  .mean = kept.mean,
+                                                  .rstd = kept.rstd,
+                                                  .dx = dx.values()});
   return dx;
 }
 
@@ -88,8 +91,12 @@ void layer_norm_backward_weights(const Tensor& dy, const LayerNormKept& kept, co
                       .inputs = {&dy, &kept.x},
                       .output = &first},
                      std::move(saved),
-                     {.in = {dy.values(), kept.x.values(), kept.mean, kept.rstd},
-                      .out = {dgain.values(), dbias.values()}});
+                     host::LayerNormBackwardWeights{.dy = dy.values(),
+                                                    .x = kept.x.values(),
+                                                    .mean = kept.mean,
+                                                    .rstd = kept.rstd,
+                                                    .dgain = dgain.values(),
+                                                    .dbias = dbias.values()});
 }
 
 Tensor layer_norm_backward(const Tensor& dy, const LayerNormKept& kept, SavedBlocks saved) {
@@ -128,9 +135,13 @@ Tensor layer_norm(const Tensor& x, Parameter& gain, Parameter& bias, float epsil
        .cols = cols,
        .inputs = {&x, &gain.value, &bias.value}},
       y,
-      {.in = {x.values(), gain.value.values(), bias.value.values()},
-       .out = {y.values(), mean, rstd},
-       .epsilon = epsilon},
+      host::LayerNorm{.x = x.values(),
+                      .gain = gain.value.values(),
+                      .bias = bias.value.values(),
+                      .y = y.values(),
+                      .mean = mean,
+                      .rstd = rstd,
+                      .epsilon = epsilon},
       {&x},
       [&] {
         return [kept = LayerNormKept{x.values_only(), mean, rstd, gain, bias,
@@ -147,14 +158,15 @@ namespace {
 
 Tensor gain_backward_input(const Tensor& dy, const Parameter& gain, std::string_view label) {
   Tensor dx = result(dy.device(), dy.shape(), label);
-  host::run_backward(dy.device(),
-                     {.kind = OpKind::kApplyGainBackwardInput,
-                      .label = label,
-                      .rows = dy.shape().leading(),
-                      .cols = dy.shape().last(),
-                      .inputs = {&dy, &gain.value},
-                      .output = &dx},
-                     {}, {.in = {dy.values(), gain.value.values()}, .out = {dx.values()}});
+  host::run_backward(
+      dy.device(),
+      {.kind = OpKind::kApplyGainBackwardInput,
+       .label = label,
+       .rows = dy.shape().leading(),
+       .cols = dy.shape().last(),
+       .inputs = {&dy, &gain.value},
+       .output = &dx},
+      {}, host::Binary{dy.values(), gain.value.values(), dx.values(), kernels::multiply});
   return dx;
 }
 
@@ -169,7 +181,8 @@ void gain_backward_gain(const Tensor& dy, const Tensor& x, Parameter& gain, Save
                       .accumulate = accumulate,
                       .inputs = {&dy, &x},
                       .output = &dgain},
-                     std::move(saved), {.in = {dy.values(), x.values()}, .out = {dgain.values()}});
+                     std::move(saved),
+                     host::ApplyGainBackwardGain{dy.values(), x.values(), dgain.values()});
 }
 
 }  // namespace
@@ -184,7 +197,7 @@ Tensor apply_gain(const Tensor& x, Parameter& gain, std::string_view label) {
        .rows = x.shape().leading(),
        .cols = x.shape().last(),
        .inputs = {gain.is_trained ? &x : nullptr, &gain.value}},
-      y, {.in = {x.values(), gain.value.values()}, .out = {y.values()}}, {&x},
+      y, host::Binary{x.values(), gain.value.values(), y.values(), kernels::multiply}, {&x},
       [&] {
         const bool wants_dx = Tape::wants_gradient(x);
         return [x = gain.is_trained ? x.values_only() : Tensor(), &gain, wants_dx,

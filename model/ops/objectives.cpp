@@ -22,7 +22,7 @@ Tensor objective(const Tensor& losses, OpDesc desc, OpKind backward_kind,
   host::Values dlosses;
   if (device.executes() && wants_backward({&losses}, false))
     dlosses = std::make_shared<HostValues>(device, losses.shape().leading(), losses.shape().last());
-  host::Op op = {.in = {losses.values()}, .out = {loss.values(), dlosses}, .scale = scale};
+  host::Objective op = {losses.values(), loss.values(), dlosses, {}, scale};
   if (device.executes())
     op.objective = std::make_shared<const kernels::Objective>(std::move(objective));
   forward(desc, loss, std::move(op), {&losses}, [&] {

@@ -32,20 +32,20 @@ inline bool wants_backward(std::initializer_list<const Tensor*> inputs, bool tra
 // A forward op: on the device, in the host's program, and on the tape. inputs: those that get a
 // gradient, in the order in which backward() returns them. backward: makes the function that
 // returns them; called where a tape is open and one of them, or a parameter (trains), wants one.
-inline void forward(OpDesc desc, Tensor& y, host::Op op,
+inline void forward(OpDesc desc, Tensor& y, host::Operands operands,
                     std::initializer_list<const Tensor*> inputs,
                     const std::function<Tape::Backward()>& backward, bool trains = false) {
   desc.output = &y;
   desc.saves_for_backward = wants_backward(inputs, trains);
-  SavedBlocks saved = host::run(y.device(), desc, std::move(op));
+  SavedBlocks saved = host::run(y.device(), desc, std::move(operands));
   if (desc.saves_for_backward) Tape::record(y, inputs, std::move(saved), backward);
 }
 
 // An op without a gradient: on the device and in the host's program.
-inline void without_gradient(Device& device, const OpDesc& desc, host::Op op) {
+inline void without_gradient(Device& device, const OpDesc& desc, host::Operands operands) {
   NB_CHECK(!Tape::is_open(), "[{}] {}: it has no gradient, and a tape is open", name(desc.kind),
            desc.label);
-  static_cast<void>(host::run(device, desc, std::move(op)));
+  static_cast<void>(host::run(device, desc, std::move(operands)));
 }
 
 }  // namespace nb::ops

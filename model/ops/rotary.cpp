@@ -41,10 +41,9 @@ Tensor rotary_backward(const Tensor& dy, const kernels::RotaryShape& shape,
   Tensor dx = result(dy.device(), dy.shape(), label);
   OpDesc desc = describe(OpKind::kRotaryBackward, dy, shape, label);
   desc.output = &dx;
-  host::run_backward(dy.device(), desc, std::move(saved),
-                     {.in = {dy.values(), tables.cos.values(), tables.sin.values()},
-                      .out = {dx.values()},
-                      .rotary = shape});
+  host::run_backward(
+      dy.device(), desc, std::move(saved),
+      host::Rotary{dy.values(), tables.cos.values(), tables.sin.values(), dx.values(), shape});
   return dx;
 }
 
@@ -81,10 +80,12 @@ Tensor rotary(const Tensor& x, const RotaryTables& tables, const Positions& posi
            "[rotary] {}: no gradient of rows with positions of their own", label);
   Tensor y = result(x.device(), x.shape(), label);
   forward(describe(OpKind::kRotary, x, shape, label), y,
-          {.in = {x.values(), tables.cos.values(), tables.sin.values()},
-           .out = {y.values()},
-           .rotary = shape,
-           .positions = {positions.each.begin(), positions.each.end()}},
+          host::Rotary{x.values(),
+                       tables.cos.values(),
+                       tables.sin.values(),
+                       y.values(),
+                       shape,
+                       {positions.each.begin(), positions.each.end()}},
           {&x}, [&] {
             return [shape, &tables, label = std::string(label)](const Tensor& dy,
                                                                 SavedBlocks saved) {

@@ -4,14 +4,14 @@
 
 #include "harness/base/check.hpp"
 #include "model/kernels/embedding.hpp"
+#include "model/kernels/slices.hpp"
 #include "model/ops/result.hpp"
 
 namespace nb::ops {
 namespace {
 
-using Ids = std::shared_ptr<const std::vector<int>>;
-
-void embedding_backward(const Tensor& dy, Parameter& table, const Ids& ids, SavedBlocks saved) {
+void embedding_backward(const Tensor& dy, Parameter& table, const host::Ids& ids,
+                        SavedBlocks saved) {
   const auto [dtable, accumulate] = gradient_slot(table);
   host::run_backward(dy.device(),
                      {.kind = OpKind::kEmbeddingBackward,
@@ -23,7 +23,7 @@ void embedding_backward(const Tensor& dy, Parameter& table, const Ids& ids, Save
                       .accumulate = accumulate,
                       .inputs = {&dy},
                       .output = &dtable},
-                     std::move(saved), {.in = {dy.values()}, .out = {dtable.values()}, .ids = ids});
+                     std::move(saved), host::EmbeddingBackward{dy.values(), dtable.values(), ids});
 }
 
 }  // namespace
@@ -35,7 +35,7 @@ Tensor embedding(Parameter& table, std::span<const int> ids, std::int64_t rows) 
   NB_CHECK(!device.executes() || std::ssize(ids) == rows, "[embedding] {} ids for {} rows",
            ids.size(), rows);
   Tensor y = result(device, {rows, shape[1]}, table.name);
-  const Ids kept = std::make_shared<std::vector<int>>(ids.begin(), ids.end());
+  const host::Ids kept = std::make_shared<std::vector<int>>(ids.begin(), ids.end());
   forward(
       {.kind = OpKind::kEmbedding,
        .label = table.name,
@@ -43,7 +43,7 @@ Tensor embedding(Parameter& table, std::span<const int> ids, std::int64_t rows) 
        .cols = shape[1],
        .vocab = shape[0],
        .dtype = table.value.dtype()},
-      y, {.in = {table.value.values()}, .out = {y.values()}, .ids = kept}, {},
+      y, host::Embedding{table.value.values(), y.values(), kept}, {},
       [&] {
         return [&table, kept](const Tensor& dy, SavedBlocks saved) {
           embedding_backward(dy, table, kept, std::move(saved));
@@ -77,18 +77,25 @@ Tensor gather_rows(Device& device, const Tensor& x, std::span<const std::int64_t
 
 namespace {
 
+// A kernel that copies has nothing to round.
+template <void (*kKernel)(ConstMatrix, Matrix)>
+void without_rounding(ConstMatrix x, Matrix y, DType) {
+  kKernel(x, y);
+}
+
 Tensor first_columns_backward(const Tensor& dy, std::int64_t width, std::string_view label) {
   const std::int64_t rows = dy.shape().leading();
   Tensor dx = result(dy.device(), {rows, width}, label);
-  host::run_backward(dy.device(),
-                     {.kind = OpKind::kFirstColumnsBackward,
-                      .label = label,
-                      .rows = rows,
-                      .cols = dy.shape().last(),
-                      .inner = width,
-                      .inputs = {&dy},
-                      .output = &dx},
-                     {}, {.in = {dy.values()}, .out = {dx.values()}});
+  host::run_backward(
+      dy.device(),
+      {.kind = OpKind::kFirstColumnsBackward,
+       .label = label,
+       .rows = rows,
+       .cols = dy.shape().last(),
+       .inner = width,
+       .inputs = {&dy},
+       .output = &dx},
+      {}, host::Unary{dy.values(), dx.values(), without_rounding<kernels::first_columns_backward>});
   return dx;
 }
 
@@ -105,7 +112,8 @@ Tensor first_columns(const Tensor& x, std::int64_t count, std::string_view label
            .cols = count,
            .inner = width,
            .inputs = {&x}},
-          y, {.in = {x.values()}, .out = {y.values()}}, {&x}, [&] {
+          y, host::Unary{x.values(), y.values(), without_rounding<kernels::first_columns>}, {&x},
+          [&] {
             return [width, label = std::string(label)](const Tensor& dy, const SavedBlocks&) {
               return Tape::Gradients{first_columns_backward(dy, width, label)};
             };
@@ -128,8 +136,7 @@ Tensor previous_rows_backward(const Tensor& dy, std::int64_t time, std::string_v
   Tensor dx = result(dy.device(), dy.shape(), label);
   OpDesc desc = describe_previous(OpKind::kPreviousRowsBackward, dy, time, label);
   desc.output = &dx;
-  host::run_backward(dy.device(), desc, {},
-                     {.in = {dy.values()}, .out = {dx.values()}, .time = time});
+  host::run_backward(dy.device(), desc, {}, host::PreviousRows{dy.values(), dx.values(), time});
   return dx;
 }
 
@@ -140,7 +147,7 @@ Tensor previous_rows(const Tensor& x, std::int64_t time, std::string_view label)
            label, x.shape().text(), time);
   Tensor y = result(x.device(), x.shape(), label);
   forward(describe_previous(OpKind::kPreviousRows, x, time, label), y,
-          {.in = {x.values()}, .out = {y.values()}, .time = time}, {&x}, [&] {
+          host::PreviousRows{x.values(), y.values(), time}, {&x}, [&] {
             return [time, label = std::string(label)](const Tensor& dy, const SavedBlocks&) {
               return Tape::Gradients{previous_rows_backward(dy, time, label)};
             };

@@ -162,20 +162,19 @@ TEST_F(HostProgram, ValuesTakeTwoBytesOnlyWhereTheyAreBf16NumbersThatNobodyHolds
       host::Values between = std::make_shared<HostValues>(device_, 64, 64);
       const HostValues* const made = between.get();
       const Tensor y = device_.allocate({64, 64}, DType::kBf16, "y");
-      std::vector<host::Op> ops = {{.kind = OpKind::kRmsNorm,
-                                    .numerics = numerics,
-                                    .in = {x.values()},
-                                    .out = {between},
-                                    .width = 64},
-                                   {.kind = OpKind::kLinear,
-                                    .numerics = numerics,
-                                    .in = {between, w.value.values()},
-                                    .out = {y.values()}}};
+      std::vector<host::Op> ops = {
+          {.kind = OpKind::kRmsNorm,
+           .numerics = numerics,
+           .operands = host::RmsNorm{x.values(), between, nullptr, 64}},
+          {.kind = OpKind::kLinear,
+           .numerics = numerics,
+           .operands = host::Product{between, w.value.values(), y.values()}}};
       const host::Values kept = is_held ? between : nullptr;
       between.reset();
       const host::Plan plan(std::move(ops), true);
-      ASSERT_EQ(plan.op(0).out[0].get(), made);
-      EXPECT_EQ(plan.is_bf16(plan.op(0).out[0]), !is_held && numerics == &device_.numerics());
+      const host::Values& norm = plan.op(0).as<host::RmsNorm>().y;
+      ASSERT_EQ(norm.get(), made);
+      EXPECT_EQ(plan.is_bf16(norm), !is_held && numerics == &device_.numerics());
       EXPECT_FALSE(plan.is_bf16(y.values())) << "y is held";
     }
   }
