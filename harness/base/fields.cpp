@@ -256,4 +256,10 @@ Result<void> parse_fields(const FieldList& fields, const Json& json, const std::
   return parse_list(fields, json, Place(where));
 }
 
+std::string flag_of(std::string_view field) {
+  std::string flag = fmt::format("--{}", field);
+  std::ranges::replace(flag, '_', '-');
+  return flag;
+}
+
 }  // namespace nb

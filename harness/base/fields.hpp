@@ -126,6 +126,9 @@ J print_struct(const T& value) {
   return print_fields(copy.fields());
 }
 
+// A field's flag on a command line: "total_batch_tokens" → "--total-batch-tokens".
+std::string flag_of(std::string_view field);
+
 // The candidate with the smallest edit distance when it is near enough to be meant; else empty.
 std::string nearest_name(std::string_view name, std::span<const std::string> candidates);
 // `; did you mean "x"?` or an empty string.

@@ -141,12 +141,6 @@ CLI::Validator whole_seed() {
   return whole_number<std::uint64_t>(0, std::numeric_limits<std::uint64_t>::max());
 }
 
-std::string flag_of(const std::string& field) {
-  std::string flag = "--" + field;
-  std::replace(flag.begin(), flag.end(), '_', '-');
-  return flag;
-}
-
 void add_suite_options(CLI::App& app, SuiteOptions& options) {
   app.add_option("suite", options.file, "suite file (JSON, comments allowed)")->required();
   app.add_option("--set", options.sets,

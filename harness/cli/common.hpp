@@ -53,9 +53,6 @@ CLI::Validator whole(std::int64_t low,
                      std::int64_t high = std::numeric_limits<std::int64_t>::max());
 CLI::Validator whole_seed();  // 0 … 2^64 - 1
 
-// "total_batch_tokens" → "--total-batch-tokens"
-std::string flag_of(const std::string& field);
-
 struct SuiteOptions {
   std::string file;
   std::vector<std::string> sets;    // /pointer=value

@@ -9,11 +9,11 @@
 #include "harness/base/table.hpp"
 #include "harness/cli/common.hpp"
 #include "harness/cli/memory_plot.hpp"
-#include "harness/cli/own_constants.hpp"
 #include "harness/cli/predict_claims.hpp"
 #include "harness/cli/predict_options.hpp"
 #include "harness/cli/predict_output.hpp"
 #include "harness/cli/predict_sweep.hpp"
+#include "harness/predict/own_constants.hpp"
 #include "harness/run/preflight.hpp"
 #include "model/predict/megatron_fit_batch.hpp"
 #include "model/predict/megatron_trace.hpp"
@@ -46,7 +46,7 @@ Result<void> draw_memory(const PredictOptions& options, const PredictSubject& su
   NB_TRY(const MemoryOverStep memory, memory_over_step(request, subject.profile), "--plot");
   const std::string title =
       fmt::format("{}: memory of a card over a step, {} rows a micro-batch, simulated",
-                  options.question.device, prediction.device_batch_size);
+                  options.request.device, prediction.device_batch_size);
   return draw_plot_file(memory_plot(memory, title), options.plot, "gnuplot");
 }
 
@@ -68,7 +68,7 @@ Result<RunOutlook> outlook_of(const PredictOptions& options, const PredictSubjec
     NB_TRY(outlook.batch, fit_batch(settings, subject.profile, subject.between_nodes));
   }
   if (options.against.empty()) return outlook;
-  PredictQuestion other = options.question;
+  PredictRequest other = options.request;
   other.device = outlook.against = options.against;
   other.stack.clear();
   other.alloc_conf.clear();
@@ -80,7 +80,7 @@ Result<RunOutlook> outlook_of(const PredictOptions& options, const PredictSubjec
 int show_prediction(const PredictOptions& options) {
   if (!options.plot.empty())
     if (const auto format = plot_format_of(options.plot); !format) return fail(format.error());
-  const auto subject = subject_of(options.question);
+  const auto subject = subject_of(options.request);
   if (!subject) return fail(subject.error());
   const auto prediction = predict(subject->settings, subject->profile, subject->between_nodes);
   if (!prediction) return fail(prediction.error());
@@ -92,7 +92,7 @@ int show_prediction(const PredictOptions& options) {
     if (!found) return fail(found.error());
     outlook = std::move(*found);
   }
-  const PredictedRun run = {options.question.device, subject->profile, subject->settings,
+  const PredictedRun run = {options.request.device, subject->profile, subject->settings,
                             *prediction, &outlook};
   if (options.json) {
     if (const int printed = print_json(prediction_json(run)); printed != kExitOk) return printed;
@@ -102,7 +102,7 @@ int show_prediction(const PredictOptions& options) {
   if (!prediction->fits)
     return fail(
         {ErrorCode::kRun,
-         fmt::format("{}: {}{}; {}", options.question.device, prediction->out_of_memory,
+         fmt::format("{}: {}{}; {}", options.request.device, prediction->out_of_memory,
                      prediction->is_borderline ? "; borderline: with 2 % more memory it fits" : "",
                      largest_batch_text(*prediction))});
   if (!options.trace.empty())
@@ -115,21 +115,21 @@ int show_prediction(const PredictOptions& options) {
 }
 
 std::optional<Error> both_batches(const PredictOptions& options) {
-  const auto given = options.question.given.find("device_batch_size");
-  if (given == options.question.given.end() || given->second.empty()) return std::nullopt;
+  const auto given = options.request.given.find("device_batch_size");
+  if (given == options.request.given.end() || given->second.empty()) return std::nullopt;
   return Error{ErrorCode::kBadInput,
                "--fit-batch looks for the batch that --device-batch-size gives; leave one out"};
 }
 
 int show_fit(const PredictOptions& options) {
   if (const auto problem = both_batches(options)) return fail(*problem);
-  const auto subject = subject_of(options.question);
+  const auto subject = subject_of(options.request);
   if (!subject) return fail(subject.error());
   const auto batch = fit_batch(subject->settings, subject->profile, subject->between_nodes);
   if (!batch) return fail(batch.error());
   say_note(*subject);
-  if (options.json) return print_json(fit_json(options.question.device, *subject, *batch));
-  say("{}", fit_text(options.question.device, *subject, *batch));
+  if (options.json) return print_json(fit_json(options.request.device, *subject, *batch));
+  say("{}", fit_text(options.request.device, *subject, *batch));
   return kExitOk;
 }
 
@@ -143,17 +143,17 @@ bool sweeps_devices(const PredictOptions& options) {
 // The device that is asked about; the first of a sweep over devices, which needs no other.
 std::string swept_device(const PredictOptions& options) {
   for (const std::string& sweep : options.sweeps)
-    if (options.question.device.empty() && sweep.starts_with(kSweepOfDevices))
+    if (options.request.device.empty() && sweep.starts_with(kSweepOfDevices))
       return sweep.substr(kSweepOfDevices.size(), sweep.find(',') - kSweepOfDevices.size());
-  return options.question.device;
+  return options.request.device;
 }
 
 int show_sweep(const PredictOptions& options) {
   if (!options.plot.empty())
     if (const auto format = plot_format_of(options.plot); !format) return fail(format.error());
-  PredictQuestion question = options.question;
-  question.device = swept_device(options);
-  const auto sweep = run_sweep(question, options.sweeps, options.megatron);
+  PredictRequest request = options.request;
+  request.device = swept_device(options);
+  const auto sweep = run_sweep(request, options.sweeps, options.megatron);
   if (!sweep) return fail(sweep.error());
   for (const SweepPoint& point : sweep->points)
     if (!point.prediction.note.empty())
@@ -172,7 +172,7 @@ int show_sweep(const PredictOptions& options) {
 }
 
 int show_claims(const PredictOptions& options) {
-  const auto judged = judge_claims(options.question, options.megatron, options.claims);
+  const auto judged = judge_claims(options.request, options.megatron, options.claims);
   if (!judged) return fail(judged.error());
   if (options.json) return print_json(claims_json(*judged));
   say("{}", claims_text(*judged));
@@ -191,24 +191,23 @@ int show_megatron(const PredictOptions& options) {
          "--plot: of Megatron's models only a sweep is drawn: npubench predict sweep FIELD=a,b"});
   if (options.fit_batch)
     if (const auto problem = both_batches(options)) return fail(*problem);
-  auto answer = ask_megatron(options.question, options.megatron);
+  auto answer = ask_megatron(options.request, options.megatron);
   if (!answer) return fail(answer.error());
   if (!options.against.empty())
-    if (const auto asked =
-            ask_against(options.question, options.megatron, options.against, *answer);
+    if (const auto asked = ask_against(options.request, options.megatron, options.against, *answer);
         !asked)
       return fail(asked.error());
   if (options.fit_batch) {
     const FittingBatch batch = megatron_fit_batch(answer->job, answer->capacity_bytes);
-    if (options.json) return print_json(megatron_fit_json(options.question, *answer, batch));
-    say("{}", megatron_fit_text(options.question, *answer, batch));
+    if (options.json) return print_json(megatron_fit_json(options.request, *answer, batch));
+    say("{}", megatron_fit_text(options.request, *answer, batch));
     return kExitOk;
   }
   if (options.json) {
-    const int printed = print_json(megatron_json(options.question, *answer));
+    const int printed = print_json(megatron_json(options.request, *answer));
     if (printed != kExitOk) return printed;
   } else {
-    say("{}", megatron_text(options.question, *answer));
+    say("{}", megatron_text(options.request, *answer));
   }
   if (!answer->fits())
     return fail(
@@ -216,7 +215,7 @@ int show_megatron(const PredictOptions& options) {
          fmt::format(
              "{}: {} are needed, {} are there{}: cut it over more cards (--tp, --pp), "
              "or --recompute true, --optimizer distributed",
-             options.question.device, human_bytes(answer->memory.steady_peak_bytes),
+             options.request.device, human_bytes(answer->memory.steady_peak_bytes),
              human_bytes(answer->capacity_bytes),
              answer->is_borderline()
                  ? fmt::format(
@@ -241,7 +240,7 @@ Result<void> take_own_constants(PredictOptions& options) {
                     given));
   NB_TRY(const std::string text, own_constants_text(given));
   say_on_stderr(fmt::format("npubench: --calibration {}\n", text));
-  options.question.own_constants = given;
+  options.request.own_constants = given;
   return {};
 }
 
@@ -252,14 +251,14 @@ int predict_verb(PredictOptions& options) {
   if (options.calibrate.calibrate)
     return predict_calibrate(options.calibrate, options.validate.rows_dir, options.json);
   if (options.validate.validate) return predict_validate(options.validate, options.json);
-  if (options.question.device.empty() && !sweeps_devices(options)) {
+  if (options.request.device.empty() && !sweeps_devices(options)) {
     const Error missing{ErrorCode::kBadInput, "--device is required (npubench list devices)"};
     return fail(missing);
   }
-  if (!options.mesh.mesh.empty()) return show_mesh(options.question, options.mesh, options.json);
+  if (!options.mesh.mesh.empty()) return show_mesh(options.request, options.mesh, options.json);
   if (!options.claims.empty()) return show_claims(options);
   if (!options.sweeps.empty()) return show_sweep(options);
-  const auto is_megatron = asks_megatron(options.question, options.megatron);
+  const auto is_megatron = asks_megatron(options.request, options.megatron);
   if (!is_megatron) return fail(is_megatron.error());
   if (*is_megatron) return show_megatron(options);
   return options.fit_batch ? show_fit(options) : show_prediction(options);

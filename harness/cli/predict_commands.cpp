@@ -29,14 +29,14 @@ std::string value_of(const Field& field) {
   return "TEXT";
 }
 
-void add_machine(CLI::App& app, PredictQuestion& question) {
-  app.add_option("--device", question.device, "profile (npubench list devices)");
-  app.add_option("--stack", question.stack,
+void add_machine(CLI::App& app, PredictRequest& request) {
+  app.add_option("--device", request.device, "profile (npubench list devices)");
+  app.add_option("--stack", request.stack,
                  "software on it: eager, compiled, or a name (npubench list stacks); default: the "
                  "device's own");
 }
 
-void add_settings(CLI::App& app, PredictQuestion& question) {
+void add_settings(CLI::App& app, PredictRequest& request) {
   const Json values = print_struct(PredictSettings{});
   for (const Field& field : PredictSettings{}.fields()) {
     std::string flags = flag_of(field.name);
@@ -46,12 +46,12 @@ void add_settings(CLI::App& app, PredictQuestion& question) {
     const bool has_default = value != values.end() && !value->is_null();
     CLI::Option* option =
         app.add_option(
-               flags, question.given[field.name],
+               flags, request.given[field.name],
                has_default ? fmt::format("{} (default: {})", field.doc, value->dump()) : field.doc)
             ->type_name(value_of(field));
     if (field.doc.starts_with("SFT: ") || field.doc.starts_with("RL: ")) option->group(kRollouts);
   }
-  app.add_option("--alloc-conf", question.alloc_conf,
+  app.add_option("--alloc-conf", request.alloc_conf,
                  "options of the allocator, as PYTORCH_NPU_ALLOC_CONF and PYTORCH_CUDA_ALLOC_CONF: "
                  "max_split_size_mb:128,garbage_collection_threshold:0.8,"
                  "per_process_memory_fraction:1.0; expandable_segments:True")
@@ -114,8 +114,8 @@ void add_older_spellings(CLI::App& app, PredictOptions& options,
 
 Action add_predict_step(CLI::App& app) {
   auto options = std::make_shared<PredictOptions>();
-  add_machine(app, options->question);
-  add_settings(app, options->question);
+  add_machine(app, options->request);
+  add_settings(app, options->request);
   CLI::Option* fit = app.add_flag(
       "--fit-batch", options->fit_batch,
       "the largest batch that fits, whether or not it divides the step, and by what margin");
@@ -165,8 +165,8 @@ Action add_predict_sweep(CLI::App& app) {
          "FIELD=a,b,c, a flag and its values: cards=1,2,4,8 or device=ascend_910b3,h100_sxm; of "
          "Megatron's models also tp, pp, vpp, optimizer; several: their grid")
       ->required();
-  add_machine(app, options->question);
-  add_settings(app, options->question);
+  add_machine(app, options->request);
+  add_settings(app, options->request);
   app.add_option("--plot", options->plot, "also draw it into FILE.svg or FILE.pdf")
       ->type_name("FILE");
   CLI::Option* csv = app.add_flag("--csv", options->csv, "CSV on stdout");
@@ -184,8 +184,8 @@ Action add_predict_claims(CLI::App& app) {
   app.add_option("TABLE", options->claims,
                  "a file that npubench audit reads, or published:NAME (npubench list published)")
       ->required();
-  add_machine(app, options->question);
-  add_settings(app, options->question);
+  add_machine(app, options->request);
+  add_settings(app, options->request);
   app.add_flag("--json", options->json, "JSON on stdout");
   add_constants(app, options->validate);
   add_megatron(app, options->megatron);

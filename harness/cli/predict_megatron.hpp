@@ -1,75 +1,21 @@
-// `npubench predict --model llama2-7b --tp 8`: a training step of Megatron's kind in closed form
-// (model/predict), with the flags that it shares with nanochat's dry steps and its own.
+// A training step of Megatron's kind as text and JSON.
 #pragma once
 
-#include <map>
-#include <optional>
-#include <span>
 #include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include "harness/base/json_io.hpp"
-#include "harness/base/result.hpp"
-#include "harness/cli/predict_ask.hpp"
-#include "model/device/profile.hpp"
-#include "model/predict/megatron_job.hpp"
-#include "model/predict/megatron_memory.hpp"
-#include "model/predict/megatron_step.hpp"
+#include "harness/predict/megatron_request.hpp"
 #include "model/train/fit_batch.hpp"
 
 namespace nb::cli {
 
-// Flags of its own as texts; empty: not given.
-struct MegatronFlags {
-  std::string tp = {}, pp = {}, vpp = {};
-  std::string optimizer = {};                   // adam, distributed
-  std::map<std::string, std::string> run = {};  // the other fields of MegatronRun, by their names
-};
-// The fields of MegatronRun that are flags by their own names: cp, dtype, mc2, …
-std::span<const Field> megatron_run_flags();
-
-// Whose answer is asked for: that of a decoder's preset, by a dry step, or this one's. bad_input:
-// a model that neither knows, with the nearest name; flags of its own with a decoder's preset.
-Result<bool> asks_megatron(const PredictQuestion& question, const MegatronFlags& flags);
-
-struct MegatronAnswer {
-  DeviceProfile profile;
-  MegatronJob job;
-  MegatronStep step;
-  MegatronMemory memory;
-  double capacity_bytes = 0;  // that weights and activations may have
-  // What neither a flag nor the model's file says, and what was taken: "dtype" → "bf16".
-  std::vector<std::pair<std::string, std::string>> assumed;
-  // Where mc2 decides and nobody says it: the step with it. `step` is without.
-  std::optional<MegatronStep> step_with_mc2;
-  std::optional<std::int64_t> steps;          // of the whole run, as asked
-  std::string against;                        // --against; empty: not asked
-  std::optional<MegatronStep> step_of_other;  // there
-
-  bool fits() const { return memory.steady_peak_bytes <= capacity_bytes; }
-  bool is_borderline() const;  // 2 % more or less memory would change that
-  // Of the peak of 16-bit products, all keys counted; absent: the machine has none.
-  std::optional<double> mfu() const;
-};
-// A model's file has its sizes, or is a Hugging Face config.json; with sizes it may have any field
-// of MegatronRun, which flags overrule. bad_input, one sentence: flags that decide nothing here, a
-// file without a size, ranks that tp x pp does not divide, heads that tp does not, tokens that are
-// no whole rows, a type that the machine's products lack.
-Result<MegatronAnswer> ask_megatron(const PredictQuestion& question, const MegatronFlags& flags);
-
-// The same job on another device, under its own software.
-Result<void> ask_against(PredictQuestion question, const MegatronFlags& flags,
-                         const std::string& device, MegatronAnswer& answer);
-
-Json megatron_json(const PredictQuestion& question, const MegatronAnswer& answer);
-Json megatron_fit_json(const PredictQuestion& question, const MegatronAnswer& answer,
+Json megatron_json(const PredictRequest& request, const MegatronAnswer& answer);
+Json megatron_fit_json(const PredictRequest& request, const MegatronAnswer& answer,
                        const FittingBatch& batch);
-std::string megatron_fit_text(const PredictQuestion& question, const MegatronAnswer& answer,
+std::string megatron_fit_text(const PredictRequest& request, const MegatronAnswer& answer,
                               const FittingBatch& batch);
 // The part that takes most of the slowest stage, or of the step beside it: "attention".
 std::string_view largest_part(const MegatronStep& step);
-std::string megatron_text(const PredictQuestion& question, const MegatronAnswer& answer);
+std::string megatron_text(const PredictRequest& request, const MegatronAnswer& answer);
 
 }  // namespace nb::cli

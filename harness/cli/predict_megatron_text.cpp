@@ -44,7 +44,7 @@ std::string_view largest_part(const MegatronStep& step) {
   return std::ranges::max_element(parts, {}, &std::pair<const char*, double>::second)->first;
 }
 
-Json megatron_json(const PredictQuestion& question, const MegatronAnswer& answer) {
+Json megatron_json(const PredictRequest& request, const MegatronAnswer& answer) {
   const MegatronJob& job = answer.job;
   const MegatronRun& run = job.run;
   MegatronModel model = job.model;
@@ -53,7 +53,7 @@ Json megatron_json(const PredictQuestion& question, const MegatronAnswer& answer
   const double rate = answer.step.rate_tok_s_card * static_cast<double>(run.ranks);
   const double flops = megatron_flops_per_token(job, FlopConvention::kFull);
   const auto& peak = answer.profile.matrix.peak.of(run.is_fp16 ? DType::kFp16 : DType::kBf16);
-  Json json{{"device", question.device},
+  Json json{{"device", request.device},
             {"stack", answer.profile.stack},
             {"clock", "sim"},
             {"method", "closed form"},
@@ -119,12 +119,12 @@ Json megatron_json(const PredictQuestion& question, const MegatronAnswer& answer
   return json;
 }
 
-std::string megatron_text(const PredictQuestion& question, const MegatronAnswer& answer) {
+std::string megatron_text(const PredictRequest& request, const MegatronAnswer& answer) {
   const MegatronJob& job = answer.job;
   const MegatronRun& run = job.run;
   TextTable table{{"simulated", ""}, {}};
   auto& rows = table.rows;
-  rows.push_back({"device", fmt::format("{} × {}, stack {}", run.ranks, question.device,
+  rows.push_back({"device", fmt::format("{} × {}, stack {}", run.ranks, request.device,
                                         answer.profile.stack)});
   rows.push_back({"model", fmt::format("{}, {} parameters", job.name,
                                        with_commas(job.model.parameter_count()))});
@@ -186,13 +186,13 @@ std::string megatron_text(const PredictQuestion& question, const MegatronAnswer&
   return to_text(table, output_width());
 }
 
-Json megatron_fit_json(const PredictQuestion& question, const MegatronAnswer& answer,
+Json megatron_fit_json(const PredictRequest& request, const MegatronAnswer& answer,
                        const FittingBatch& batch) {
-  Json json = megatron_json(question, answer);
+  Json json = megatron_json(request, answer);
   Json settings = json["settings"];
   for (const char* decides_nothing : {"micro_batch", "global_batch", "micro_batches"})
     settings.erase(decides_nothing);
-  return {{"device", question.device},
+  return {{"device", request.device},
           {"stack", answer.profile.stack},
           {"settings", std::move(settings)},
           {"clock", "sim"},
@@ -206,12 +206,12 @@ Json megatron_fit_json(const PredictQuestion& question, const MegatronAnswer& an
           {"borderline", batch.is_borderline()}};
 }
 
-std::string megatron_fit_text(const PredictQuestion& question, const MegatronAnswer& answer,
+std::string megatron_fit_text(const PredictRequest& request, const MegatronAnswer& answer,
                               const FittingBatch& batch) {
   const MegatronRun& run = answer.job.run;
   TextTable table{{"simulated", ""}, {}};
   auto& rows = table.rows;
-  rows.push_back({"device", fmt::format("{} × {}, stack {}", run.ranks, question.device,
+  rows.push_back({"device", fmt::format("{} × {}, stack {}", run.ranks, request.device,
                                         answer.profile.stack)});
   rows.push_back(
       {"model", fmt::format("{}, rows of {} tokens, tp {}, pp {}, dp {}", answer.job.name,

@@ -58,10 +58,10 @@ struct Asked {
   bool is_batch_given = false;
 };
 
-Result<Asked> ask(const PredictQuestion& question, const MeshFlags& flags) {
+Result<Asked> ask(const PredictRequest& question, const MeshFlags& flags) {
   NB_TRY(MeshSettings mesh, parse_mesh(flags.mesh));
   NB_TRY_VOID(check_mesh(mesh));
-  PredictQuestion asked = question;
+  PredictRequest asked = question;
   const std::string cards = std::to_string(mesh.ranks());
   if (std::string& given = asked.given["cards"]; !given.empty() && given != cards)
     return bad_input(
@@ -153,7 +153,7 @@ std::string mesh_text(MeshSettings mesh) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-Rows first_rows(const PredictQuestion& question, const Asked& asked) {
+Rows first_rows(const PredictRequest& question, const Asked& asked) {
   const MeshStepRequest& r = asked.request;
   const PredictSettings& s = asked.subject.settings;
   return {{"device", fmt::format("{} × {}", asked.mesh.ranks(), question.device)},
@@ -169,7 +169,7 @@ Rows first_rows(const PredictQuestion& question, const Asked& asked) {
 
 }  // namespace
 
-int show_mesh(const PredictQuestion& question, const MeshFlags& flags, bool json) {
+int show_mesh(const PredictRequest& question, const MeshFlags& flags, bool json) {
   auto asked = ask(question, flags);
   if (!asked) return fail(asked.error());
   const auto step = step_of(*asked);

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "harness/cli/predict_ask.hpp"
+#include "harness/predict/request.hpp"
 
 namespace nb::cli {
 
@@ -14,6 +14,6 @@ struct MeshFlags {
 };
 
 // The exit code: 4 where no batch, or not the given one, fits.
-int show_mesh(const PredictQuestion& question, const MeshFlags& flags, bool json);
+int show_mesh(const PredictRequest& request, const MeshFlags& flags, bool json);
 
 }  // namespace nb::cli

@@ -4,16 +4,16 @@
 #include <string>
 #include <vector>
 
-#include "harness/cli/predict_ask.hpp"
 #include "harness/cli/predict_calibrate.hpp"
 #include "harness/cli/predict_megatron.hpp"
 #include "harness/cli/predict_mesh.hpp"
 #include "harness/cli/predict_validate.hpp"
+#include "harness/predict/request.hpp"
 
 namespace nb::cli {
 
 struct PredictOptions {
-  PredictQuestion question;
+  PredictRequest request;
   MegatronFlags megatron;
   MeshFlags mesh;
   ValidateOptions validate;

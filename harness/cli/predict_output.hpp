@@ -7,7 +7,7 @@
 #include <string>
 
 #include "harness/base/json_io.hpp"
-#include "harness/cli/predict_ask.hpp"
+#include "harness/predict/request.hpp"
 #include "model/device/profile.hpp"
 #include "model/train/expected_error.hpp"
 #include "model/train/fit_batch.hpp"

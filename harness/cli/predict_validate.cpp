@@ -10,7 +10,7 @@
 #include "harness/base/say.hpp"
 #include "harness/base/table.hpp"
 #include "harness/cli/common.hpp"
-#include "harness/cli/own_constants.hpp"
+#include "harness/predict/own_constants.hpp"
 #include "model/predict/validate.hpp"
 
 namespace nb::cli {

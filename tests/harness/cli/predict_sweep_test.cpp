@@ -10,12 +10,12 @@
 namespace nb::cli {
 namespace {
 
-PredictQuestion tiny_question() {
-  PredictQuestion question;
-  question.device = "tiny";
-  question.given = {{"depth", "2"}, {"vocab_size", "512"},          {"sequence_len", "64"},
-                    {"cards", "1"}, {"total_batch_tokens", "1024"}, {"device_batch_size", "1"}};
-  return question;
+PredictRequest tiny_question() {
+  PredictRequest request;
+  request.device = "tiny";
+  request.given = {{"depth", "2"}, {"vocab_size", "512"},          {"sequence_len", "64"},
+                   {"cards", "1"}, {"total_batch_tokens", "1024"}, {"device_batch_size", "1"}};
+  return request;
 }
 
 std::string refusal(const std::vector<std::string>& specs) {
@@ -32,7 +32,7 @@ TEST(PredictSweep, IsTheGridOfItsFieldsTheLastFastest) {
   EXPECT_EQ(sweep->points[5].subject.settings.cards, 2);
   EXPECT_EQ(*sweep->points[5].subject.settings.device_batch_size, 4);
   // A point is what the same flags say on their own.
-  PredictQuestion alone = tiny_question();
+  PredictRequest alone = tiny_question();
   alone.given["cards"] = "2";
   alone.given["device_batch_size"] = "4";
   const auto subject = subject_of(alone);
@@ -59,9 +59,9 @@ TEST(PredictSweep, TableCsvAndJsonHaveEveryPoint) {
 }
 
 TEST(PredictSweep, WhatDoesNotFitIsARow) {
-  PredictQuestion question = tiny_question();
-  question.given["total_batch_tokens"] = "2097152";
-  const auto sweep = run_sweep(question, {"device_batch_size=256,32768"});
+  PredictRequest request = tiny_question();
+  request.given["total_batch_tokens"] = "2097152";
+  const auto sweep = run_sweep(request, {"device_batch_size=256,32768"});
   ASSERT_TRUE(sweep) << sweep.error().message;
   EXPECT_TRUE(sweep->points[0].prediction.fits);
   EXPECT_FALSE(sweep->points[1].prediction.fits);
@@ -107,14 +107,14 @@ TEST(PredictSweep, RefusesWhatCannotBeSwept) {
 }
 
 TEST(PredictSweep, MegatronsModelsAreSweptOverTheirCutsToo) {
-  PredictQuestion question;
-  question.device = "ascend_910b2";
-  question.given = {{"model", "llama2-7b"}, {"total_batch_tokens", "1048576"}};
-  const auto sweep = run_sweep(question, {"tp=1,8", "optimizer=adam,distributed"}, {.pp = "1"});
+  PredictRequest request;
+  request.device = "ascend_910b2";
+  request.given = {{"model", "llama2-7b"}, {"total_batch_tokens", "1048576"}};
+  const auto sweep = run_sweep(request, {"tp=1,8", "optimizer=adam,distributed"}, {.pp = "1"});
   ASSERT_TRUE(sweep) << sweep.error().message;
   ASSERT_EQ(sweep->points.size(), 4U);
   const MegatronAnswer alone =
-      *ask_megatron(question, {.tp = "8", .pp = "1", .vpp = "", .optimizer = "distributed"});
+      *ask_megatron(request, {.tp = "8", .pp = "1", .vpp = "", .optimizer = "distributed"});
   ASSERT_TRUE(sweep->points[3].megatron);
   EXPECT_EQ(sweep->points[3].megatron->step.step_ns, alone.step.step_ns);
   EXPECT_FALSE(sweep->points[0].fits());  // 18 bytes a parameter of 6.7e9 on one card
@@ -129,10 +129,10 @@ TEST(PredictSweep, MegatronsModelsAreSweptOverTheirCutsToo) {
 
 // A dry step and a closed form stand in one table.
 TEST(PredictSweep, ModelsOfBothKindsAreComparedInOneTable) {
-  PredictQuestion question;
-  question.device = "ascend_910b2";
-  question.given = {{"total_batch_tokens", "524288"}};
-  const auto sweep = run_sweep(question, {"model=gpt2,qwen1.5-1.8b"});
+  PredictRequest request;
+  request.device = "ascend_910b2";
+  request.given = {{"total_batch_tokens", "524288"}};
+  const auto sweep = run_sweep(request, {"model=gpt2,qwen1.5-1.8b"});
   ASSERT_TRUE(sweep) << sweep.error().message;
   EXPECT_FALSE(sweep->points[0].megatron);
   EXPECT_TRUE(sweep->points[1].megatron);
@@ -140,10 +140,10 @@ TEST(PredictSweep, ModelsOfBothKindsAreComparedInOneTable) {
 }
 
 TEST(PredictSweep, AnUnknownFieldIsNamedWithItsNeighbour) {
-  PredictQuestion question;
-  question.device = "ascend_910b2";
-  question.given = {{"model", "llama2-7b"}, {"total_batch_tokens", "1048576"}};
-  const auto sweep = run_sweep(question, {"pq=1"});
+  PredictRequest request;
+  request.device = "ascend_910b2";
+  request.given = {{"model", "llama2-7b"}, {"total_batch_tokens", "1048576"}};
+  const auto sweep = run_sweep(request, {"pq=1"});
   ASSERT_FALSE(sweep);
   EXPECT_NE(sweep.error().message.find("did you mean \"pp\"?"), std::string::npos)
       << sweep.error().message;
@@ -151,10 +151,10 @@ TEST(PredictSweep, AnUnknownFieldIsNamedWithItsNeighbour) {
 
 // One bad cell ended the whole sweep.
 TEST(PredictSweep, ACutThatCannotBeIsACellThatSaysWhy) {
-  PredictQuestion question;
-  question.device = "ascend_910b2";
-  question.given = {{"model", "llama2-7b"}, {"total_batch_tokens", "1048576"}};
-  const auto sweep = run_sweep(question, {"tp=1,3,8"});
+  PredictRequest request;
+  request.device = "ascend_910b2";
+  request.given = {{"model", "llama2-7b"}, {"total_batch_tokens", "1048576"}};
+  const auto sweep = run_sweep(request, {"tp=1,3,8"});
   ASSERT_TRUE(sweep) << sweep.error().message;
   ASSERT_EQ(sweep->points.size(), 3U);
   EXPECT_EQ(sweep->points[0].error, "");
@@ -168,8 +168,8 @@ TEST(PredictSweep, ACutThatCannotBeIsACellThatSaysWhy) {
   EXPECT_EQ(table->rows[0][*table->column("error")], "");
   EXPECT_EQ(sweep_json(*sweep).at("points").at(1).at("error"), sweep->points[1].error);
   EXPECT_TRUE(sweep_plot(*sweep));
-  question.given["model"] = "gpt2";
-  const auto presets = run_sweep(question, {"pp=1,2"});
+  request.given["model"] = "gpt2";
+  const auto presets = run_sweep(request, {"pp=1,2"});
   ASSERT_TRUE(presets) << presets.error().message;
   EXPECT_EQ(presets->points[1].error.find("--pp: presets of the decoder"), 0U)
       << presets->points[1].error;
@@ -184,10 +184,10 @@ TEST(PredictSweep, NoStageIsListedThatIsRefused) {
 }
 
 TEST(PredictSweep, SwitchesOfMegatronsModelsAreSweptToo) {
-  PredictQuestion question;
-  question.device = "ascend_910b2";
-  question.given = {{"model", "llama2-7b"}, {"total_batch_tokens", "1048576"}};
-  const auto sweep = run_sweep(question, {"mc2=off,on"}, {.tp = "8"});
+  PredictRequest request;
+  request.device = "ascend_910b2";
+  request.given = {{"model", "llama2-7b"}, {"total_batch_tokens", "1048576"}};
+  const auto sweep = run_sweep(request, {"mc2=off,on"}, {.tp = "8"});
   ASSERT_TRUE(sweep) << sweep.error().message;
   EXPECT_GT(sweep->points[1].throughput_tok_s(), sweep->points[0].throughput_tok_s());
 }

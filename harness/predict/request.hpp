@@ -12,9 +12,9 @@
 #include "model/device/profile.hpp"
 #include "model/train/predict.hpp"
 
-namespace nb::cli {
+namespace nb {
 
-struct PredictQuestion {
+struct PredictRequest {
   std::string device;
   std::string stack;                         // eager, compiled, or a name; empty: the device's own
   std::string alloc_conf;                    // empty: the stack's own
@@ -24,15 +24,15 @@ struct PredictQuestion {
 
 // The same with one entry changed: "device", "stack", "alloc_conf" or a field, with _ or -.
 // bad_input: no such entry, with the nearest name; `others` are names that the caller knows.
-Result<PredictQuestion> with_entry(PredictQuestion question, const std::string& field,
-                                   const std::string& text,
-                                   std::span<const std::string_view> others = {});
+Result<PredictRequest> with_entry(PredictRequest request, const std::string& field,
+                                  const std::string& text,
+                                  std::span<const std::string_view> others = {});
 
 struct PredictSubject {
   DeviceProfile profile;
   PredictSettings settings;
   std::optional<NodeLinkProfile> between_nodes;
 };
-Result<PredictSubject> subject_of(const PredictQuestion& question);
+Result<PredictSubject> subject_of(const PredictRequest& request);
 
-}  // namespace nb::cli
+}  // namespace nb

@@ -1,4 +1,4 @@
-#include "harness/cli/predict_megatron.hpp"
+#include "harness/predict/megatron_request.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,19 +12,19 @@
 #include <vector>
 
 #include "harness/base/fields.hpp"
-#include "harness/cli/common.hpp"
-#include "harness/cli/own_constants.hpp"
+#include "harness/predict/own_constants.hpp"
 #include "harness/suite/device_entry.hpp"
 #include "model/collectives/cost.hpp"
 #include "model/decoder/presets.hpp"
 #include "model/predict/hugging_face_sizes.hpp"
+#include "model/train/fit_batch.hpp"
 
-namespace nb::cli {
+namespace nb {
 namespace {
 
-std::string text_of(const PredictQuestion& question, const std::string& field) {
-  const auto given = question.given.find(field);
-  return given == question.given.end() ? "" : given->second;
+std::string text_of(const PredictRequest& request, const std::string& field) {
+  const auto given = request.given.find(field);
+  return given == request.given.end() ? "" : given->second;
 }
 
 Result<void> put_whole(std::int64_t& value, const std::string& flag, const std::string& text) {
@@ -81,37 +81,37 @@ Result<bool> recompute_of(const std::string& text) {
   return bad_input(fmt::format("--recompute: \"{}\" is not true (full) or false (none)", text));
 }
 
-Result<MegatronJob> job_of(const PredictQuestion& question, const MegatronFlags& flags,
+Result<MegatronJob> job_of(const PredictRequest& request, const MegatronFlags& flags,
                            std::set<std::string>& stated) {
-  for (const auto& [field, text] : question.given) {
+  for (const auto& [field, text] : request.given) {
     constexpr std::array kKnown = {"model", "recompute",         "sequence_len",       "cards",
                                    "nodes", "device_batch_size", "total_batch_tokens", "steps"};
     if (text.empty() || std::ranges::count(kKnown, field) > 0) continue;
     return bad_input(
         fmt::format("{}: decides nothing for {}, whose step is a closed form; leave "
                     "it out",
-                    field, text_of(question, "model")));
+                    field, text_of(request, "model")));
   }
   MegatronJob job;
-  job.name = text_of(question, "model");
+  job.name = text_of(request, "model");
   MegatronRun& run = job.run;
   run.ranks = 8;
   run.global_batch = 0;
   NB_TRY_VOID(read_model(job, stated));
   if (job.model.kv_heads == 0) job.model.kv_heads = job.model.heads;
   std::int64_t tokens = PredictSettings{}.total_batch_tokens, nodes = 0;
-  NB_TRY_VOID(put_whole(run.sequence_len, "--sequence-len", text_of(question, "sequence_len")));
-  NB_TRY_VOID(put_whole(run.ranks, "--ranks", text_of(question, "cards")));
-  NB_TRY_VOID(put_whole(nodes, "--nodes", text_of(question, "nodes")));
+  NB_TRY_VOID(put_whole(run.sequence_len, "--sequence-len", text_of(request, "sequence_len")));
+  NB_TRY_VOID(put_whole(run.ranks, "--ranks", text_of(request, "cards")));
+  NB_TRY_VOID(put_whole(nodes, "--nodes", text_of(request, "nodes")));
   NB_TRY_VOID(
-      put_whole(run.micro_batch, "--device-batch-size", text_of(question, "device_batch_size")));
-  NB_TRY_VOID(put_whole(tokens, "--total-batch-tokens", text_of(question, "total_batch_tokens")));
+      put_whole(run.micro_batch, "--device-batch-size", text_of(request, "device_batch_size")));
+  NB_TRY_VOID(put_whole(tokens, "--total-batch-tokens", text_of(request, "total_batch_tokens")));
   NB_TRY_VOID(put_whole(run.tp, "--tp", flags.tp));
   NB_TRY_VOID(put_whole(run.pp, "--pp", flags.pp));
   NB_TRY_VOID(put_whole(run.vpp, "--vpp", flags.vpp));
   if (nodes > 0) run.nodes = nodes;
   NB_TRY_VOID(read_flags(run, flags, stated));
-  if (const std::string& text = text_of(question, "recompute"); !text.empty()) {
+  if (const std::string& text = text_of(request, "recompute"); !text.empty()) {
     NB_TRY(const bool recomputes, recompute_of(text));
     run.recompute = recomputes ? MegatronRecompute::kFull : MegatronRecompute::kNone;
     stated.insert("recompute");
@@ -120,7 +120,7 @@ Result<MegatronJob> job_of(const PredictQuestion& question, const MegatronFlags&
     run.distributed_optimizer = flags.optimizer == "distributed";
     stated.insert("distributed_optimizer");
   }
-  if (run.global_batch > 0 && text_of(question, "total_batch_tokens").empty())
+  if (run.global_batch > 0 && text_of(request, "total_batch_tokens").empty())
     tokens = run.global_batch * run.sequence_len;
   if (tokens % run.sequence_len != 0)
     return bad_input(
@@ -172,11 +172,11 @@ std::vector<std::pair<std::string, std::string>> assumed_of(const MegatronJob& j
 }
 
 // Megatron's own software on that machine, where no stack is named.
-Result<ResolvedDevice> device_of(const PredictQuestion& question) {
+Result<ResolvedDevice> device_of(const PredictRequest& request) {
   DeviceEntry entry;
-  entry.name = entry.profile = question.device;
-  if (!question.stack.empty()) {
-    entry.stack = question.stack;
+  entry.name = entry.profile = request.device;
+  if (!request.stack.empty()) {
+    entry.stack = request.stack;
     return resolve_device(entry, "--device");
   }
   NB_TRY(ResolvedDevice own, resolve_device(entry, "--device"));
@@ -188,8 +188,8 @@ Result<ResolvedDevice> device_of(const PredictQuestion& question) {
 
 }  // namespace
 
-Result<bool> asks_megatron(const PredictQuestion& question, const MegatronFlags& flags) {
-  const std::string model = text_of(question, "model");
+Result<bool> asks_megatron(const PredictRequest& request, const MegatronFlags& flags) {
+  const std::string model = text_of(request, "model");
   std::vector<std::string> known;
   for (const DecoderPreset& preset : decoder_presets()) known.emplace_back(preset.name);
   const bool is_preset = model.empty() || std::ranges::count(known, model) > 0;
@@ -239,16 +239,16 @@ std::span<const Field> megatron_run_flags() {
   return fields;
 }
 
-Result<MegatronAnswer> ask_megatron(const PredictQuestion& question, const MegatronFlags& flags) {
+Result<MegatronAnswer> ask_megatron(const PredictRequest& request, const MegatronFlags& flags) {
   MegatronAnswer answer;
   std::set<std::string> stated;
-  NB_TRY(answer.job, job_of(question, flags, stated));
-  NB_TRY(ResolvedDevice device, device_of(question));
+  NB_TRY(answer.job, job_of(request, flags, stated));
+  NB_TRY(ResolvedDevice device, device_of(request));
   NB_TRY(const auto between_nodes, parse_node_links(device.content, "--device"));
-  if (!question.alloc_conf.empty())
+  if (!request.alloc_conf.empty())
     return bad_input("--alloc-conf: the memory of a closed form knows no allocator; leave it out");
   answer.profile = std::move(device.profile);
-  NB_TRY_VOID(put_own_constants(answer.profile, question.own_constants));
+  NB_TRY_VOID(put_own_constants(answer.profile, request.own_constants));
   NB_TRY_VOID(check_dtype(answer.job.run, answer.profile));
   NB_TRY_VOID(lay_out_ranks(answer.profile, answer.job.run.ranks, answer.job.run.nodes,
                             between_nodes.has_value()));
@@ -256,7 +256,7 @@ Result<MegatronAnswer> ask_megatron(const PredictQuestion& question, const Megat
   NB_TRY(answer.step, megatron_step(answer.job, machine), answer.job.name);
   const bool is_npu = answer.profile.identity.kind == "npu";
   answer.assumed = assumed_of(answer.job, stated, is_npu);
-  if (const std::string text = text_of(question, "steps"); !text.empty())
+  if (const std::string text = text_of(request, "steps"); !text.empty())
     NB_TRY_VOID(put_whole(answer.steps.emplace(), "--steps", text));
   if (is_npu && answer.job.run.tp > 1 && !stated.contains("mc2")) {
     MegatronJob with_mc2 = answer.job;
@@ -270,11 +270,11 @@ Result<MegatronAnswer> ask_megatron(const PredictQuestion& question, const Megat
   return answer;
 }
 
-Result<void> ask_against(PredictQuestion question, const MegatronFlags& flags,
+Result<void> ask_against(PredictRequest request, const MegatronFlags& flags,
                          const std::string& device, MegatronAnswer& answer) {
-  question.device = answer.against = device;
-  question.stack.clear();
-  NB_TRY(const MegatronAnswer other, ask_megatron(question, flags), "--against");
+  request.device = answer.against = device;
+  request.stack.clear();
+  NB_TRY(const MegatronAnswer other, ask_megatron(request, flags), "--against");
   answer.step_of_other = other.step;
   return {};
 }
@@ -290,4 +290,4 @@ std::optional<double> MegatronAnswer::mfu() const {
          (peak->value * 1e12);
 }
 
-}  // namespace nb::cli
+}  // namespace nb

@@ -1,4 +1,4 @@
-#include "harness/cli/own_constants.hpp"
+#include "harness/predict/own_constants.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include "harness/base/table.hpp"
 #include "harness/profiler/fit.hpp"
 
-namespace nb::cli {
+namespace nb {
 namespace {
 
 Result<profiler::Calibration> read_constants(const std::string& file) {
@@ -42,4 +42,4 @@ Result<std::string> own_constants_text(const std::string& file) {
                        : said + " in place of the shipped ones");
 }
 
-}  // namespace nb::cli
+}  // namespace nb

@@ -1,5 +1,5 @@
 // A published rate or time beside an expected one: plausible, low, high or impossible, and why.
-// Knows numbers; which step is expected and who predicts it is predict_claims.hpp's. Pure.
+// Knows numbers; which step is expected and who predicts it is claims.hpp's. Pure.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 #include "results/audit/table.hpp"
 
-namespace nb::cli {
+namespace nb {
 
 // Whole runs that nothing was fitted on, and whose batch or stack is not said: a prediction is
 // taken for right within these factors.
@@ -50,4 +50,4 @@ JudgedClaim judged_rate(const std::string& row, const Printed& claimed, const Ex
 JudgedClaim judged_time(const std::string& row, const Printed& claimed, double tokens,
                         const Expected& expected);
 
-}  // namespace nb::cli
+}  // namespace nb

@@ -8,7 +8,7 @@
 #include "model/device/profile.hpp"
 #include "model/predict/family_values.hpp"
 
-namespace nb::cli {
+namespace nb {
 
 // file: empty: nothing is done. bad_input: a file that is none, or of another device.
 Result<void> put_own_constants(DeviceProfile& device, const std::string& file);
@@ -17,4 +17,4 @@ Result<OwnConstants> own_constants(const std::string& file);
 // "my.json: matrix_efficiency 0.61, … in place of the shipped ones".
 Result<std::string> own_constants_text(const std::string& file);
 
-}  // namespace nb::cli
+}  // namespace nb

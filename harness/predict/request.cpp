@@ -1,4 +1,4 @@
-#include "harness/cli/predict_ask.hpp"
+#include "harness/predict/request.hpp"
 
 #include <fmt/format.h>
 
@@ -6,27 +6,27 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "harness/cli/own_constants.hpp"
+#include "harness/predict/own_constants.hpp"
 #include "harness/suite/device_entry.hpp"
 #include "model/device/alloc_conf.hpp"
 
-namespace nb::cli {
+namespace nb {
 namespace {
 
 // eager and compiled say how the device's own stack runs the model where it trains.
-DeviceEntry entry_of(const PredictQuestion& question) {
+DeviceEntry entry_of(const PredictRequest& request) {
   DeviceEntry entry;
-  entry.name = entry.profile = question.device;
-  if (question.stack == "eager" || question.stack == "compiled")
-    entry.stacks = {{"train", question.stack}, {"tune", question.stack}};
-  else if (!question.stack.empty())
-    entry.stack = question.stack;
+  entry.name = entry.profile = request.device;
+  if (request.stack == "eager" || request.stack == "compiled")
+    entry.stacks = {{"train", request.stack}, {"tune", request.stack}};
+  else if (!request.stack.empty())
+    entry.stack = request.stack;
   return entry;
 }
 
-Result<PredictSettings> settings_of(const PredictQuestion& question) {
+Result<PredictSettings> settings_of(const PredictRequest& request) {
   Json json = Json::object();
-  for (const auto& [field, text] : question.given) {
+  for (const auto& [field, text] : request.given) {
     if (text.empty()) continue;
     const bool is_list = field == "answer_lengths" && !text.starts_with('[');  // 64,128
     const Json value = Json::parse(is_list ? "[" + text + "]" : text, nullptr,
@@ -38,9 +38,9 @@ Result<PredictSettings> settings_of(const PredictQuestion& question) {
 
 }  // namespace
 
-Result<PredictQuestion> with_entry(PredictQuestion question, const std::string& field,
-                                   const std::string& text,
-                                   std::span<const std::string_view> others) {
+Result<PredictRequest> with_entry(PredictRequest request, const std::string& field,
+                                  const std::string& text,
+                                  std::span<const std::string_view> others) {
   std::string key = field;
   std::ranges::replace(key, '-', '_');
   if (key == "ranks") key = "cards";
@@ -52,24 +52,24 @@ Result<PredictQuestion> with_entry(PredictQuestion question, const std::string& 
     return bad_input(fmt::format("sweep: no field \"{}\"{} (known: {})", field,
                                  did_you_mean(key, known), fmt::join(known, ", ")));
   if (key == "device")
-    question.device = text;
+    request.device = text;
   else if (key == "stack")
-    question.stack = text;
+    request.stack = text;
   else if (key == "alloc_conf")
-    question.alloc_conf = text;
+    request.alloc_conf = text;
   else
-    question.given[key] = text;
-  return question;
+    request.given[key] = text;
+  return request;
 }
 
-Result<PredictSubject> subject_of(const PredictQuestion& question) {
-  NB_TRY(ResolvedDevice device, resolve_device(entry_of(question), "--device"));
-  NB_TRY(PredictSettings settings, settings_of(question));
+Result<PredictSubject> subject_of(const PredictRequest& request) {
+  NB_TRY(ResolvedDevice device, resolve_device(entry_of(request), "--device"));
+  NB_TRY(PredictSettings settings, settings_of(request));
   NB_TRY(auto between_nodes, parse_node_links(device.content, "--device"));
-  if (!question.alloc_conf.empty())
-    NB_TRY_VOID(set_alloc_conf(device.profile, question.alloc_conf, "--alloc-conf"));
-  NB_TRY_VOID(put_own_constants(device.profile, question.own_constants));
+  if (!request.alloc_conf.empty())
+    NB_TRY_VOID(set_alloc_conf(device.profile, request.alloc_conf, "--alloc-conf"));
+  NB_TRY_VOID(put_own_constants(device.profile, request.own_constants));
   return PredictSubject{std::move(device.profile), std::move(settings), std::move(between_nodes)};
 }
 
-}  // namespace nb::cli
+}  // namespace nb

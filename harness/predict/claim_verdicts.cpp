@@ -1,4 +1,4 @@
-#include "harness/cli/claim_verdicts.hpp"
+#include "harness/predict/claim_verdicts.hpp"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 
 #include "harness/base/table.hpp"
 
-namespace nb::cli {
+namespace nb {
 namespace {
 
 void judge_rate(JudgedClaim& claim, double rate, const Expected& expected) {
@@ -80,4 +80,4 @@ JudgedClaim judged_time(const std::string& row, const Printed& claimed, double t
   return claim;
 }
 
-}  // namespace nb::cli
+}  // namespace nb
