@@ -43,7 +43,7 @@ std::uint32_t decode(std::string_view text, std::size_t begin, std::size_t lengt
 
 }  // namespace
 
-std::string_view strip(std::string_view text) {
+std::size_t leading_space(std::string_view text) {
   std::size_t begin = 0;
   while (begin < text.size()) {
     const std::size_t length = sequence_length(byte_at(text, begin));
@@ -51,6 +51,11 @@ std::string_view strip(std::string_view text) {
       break;
     begin += length;
   }
+  return begin;
+}
+
+std::string_view strip(std::string_view text) {
+  const std::size_t begin = leading_space(text);
   std::size_t end = text.size();
   while (end > begin) {
     std::size_t last = end - 1;

@@ -33,15 +33,11 @@ Marked read_mark(std::string_view text) {
   return {HumanEvalText::kAnswer, text};
 }
 
-// Length of the run of white space at the beginning, as Python's \s sees it.
-std::size_t leading_space(std::string_view text) {
-  const std::string_view rest = strip(text);
-  return rest.empty() ? text.size() : static_cast<std::size_t>(rest.data() - text.data());
-}
-
 // Content of the first Markdown block, as the reference's regular expression matches it.
 std::optional<std::string_view> first_block(std::string_view answer) {
   constexpr std::string_view kLanguage = "python", kEnd = "\n```";
+  const std::size_t last_end = answer.rfind(kEnd);
+  if (last_end == answer.npos) return std::nullopt;
   for (std::size_t at = answer.find(kFence); at != answer.npos; at = answer.find(kFence, at + 1)) {
     std::size_t begin = at + kFence.size();
     if (answer.substr(begin).starts_with(kLanguage)) begin += kLanguage.size();
@@ -50,8 +46,7 @@ std::optional<std::string_view> first_block(std::string_view answer) {
     std::size_t line = answer.substr(begin, space).rfind('\n');
     while (line != answer.npos) {
       const std::size_t content = begin + line + 1;
-      if (const std::size_t end = answer.find(kEnd, content); end != answer.npos)
-        return answer.substr(content, end - content);
+      if (content <= last_end) return answer.substr(content, answer.find(kEnd, content) - content);
       line = line == 0 ? answer.npos : answer.substr(begin, line).rfind('\n');
     }
   }

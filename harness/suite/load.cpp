@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "harness/base/own_files.hpp"
@@ -55,15 +56,41 @@ Result<void> check_factor_pointer(const std::string& pointer, const std::string&
                   where));
 }
 
+// Objects may gain a member (an unknown one is found when the suite is parsed). Lists grow by "-"
+// at their end alone, and one that is made begins with "-" or 0: the library would fill it up to
+// any number.
+Result<void> check_place(const Json& json, const Json::json_pointer& pointer,
+                         const std::string& where) {
+  std::vector<std::string> names;
+  for (Json::json_pointer rest = pointer; !rest.empty(); rest.pop_back())
+    names.push_back(rest.back());
+  const Json* at = &json;  // null: not there yet
+  for (auto name = names.rbegin(); name != names.rend(); ++name) {
+    std::size_t index = 0;
+    const auto [end, error] = std::from_chars(name->data(), name->data() + name->size(), index);
+    const bool is_index = end == name->data() + name->size() && !name->empty();
+    if (at == nullptr || at->is_null()) {
+      if (is_index && *name != "0")
+        return bad_input(fmt::format("{}: there is no list that could have a {}", where, *name));
+      at = nullptr;
+    } else if (at->is_array()) {
+      if (*name == "-" && name + 1 == names.rend()) return {};
+      if (!is_index || error != std::errc() || index >= at->size())
+        return bad_input(fmt::format("{}: the list has {} entries", where, at->size()));
+      at = &(*at)[index];
+    } else if (at->is_object()) {
+      at = at->contains(*name) ? &at->at(*name) : nullptr;
+    } else {
+      return bad_input(fmt::format("{}: no such place in this suite", where));
+    }
+  }
+  return {};
+}
+
 Result<void> apply(const Override& change, Json& json, const std::string& where) {
   try {
     const Json::json_pointer pointer(change.pointer);
-    const Json::json_pointer parent = pointer.parent_pointer();
-    // Objects may gain a member (an unknown one is found when the suite is parsed); lists do not
-    // grow, except by "-" at their end.
-    if (json.contains(parent) && json.at(parent).is_array() && pointer.back() != "-" &&
-        !json.contains(pointer))
-      return bad_input(fmt::format("{}: the list has {} entries", where, json.at(parent).size()));
+    NB_TRY_VOID(check_place(json, pointer, where));
     json[pointer] = value_of(change.value);
   } catch (const Json::exception& e) {
     return bad_input(fmt::format("{}: no such place in this suite ({})", where, e.what()));

@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <cstring>
+#include <limits>
 #include <optional>
 
 #include "harness/base/check.hpp"
@@ -20,6 +21,7 @@ constexpr std::uint32_t kVersion = 1;
 constexpr std::size_t kHashBytes = 32;
 constexpr std::size_t kHeaderBytes = 8 + 4 + 4 + 8 + 8 + 8 + kHashBytes;
 constexpr std::uint64_t kLargestCount = std::uint64_t{1} << 48U;  // of documents and ids
+constexpr std::uint64_t kLargestVocabulary = std::numeric_limits<int>::max();
 
 template <class T>
 T load(const char* data) {
@@ -98,8 +100,8 @@ Result<void> TokenShard::State::parse(std::string_view file, const std::string& 
   documents = load<std::uint64_t>(data + 24);
   tokens = load<std::uint64_t>(data + 32);
   tokenizer_hash = to_hex(content.substr(40, kHashBytes));
-  if ((id_bytes != 2 && id_bytes != 4) || vocab_size > kLargestCount || documents > kLargestCount ||
-      tokens > kLargestCount ||
+  if ((id_bytes != 2 && id_bytes != 4) || vocab_size > kLargestVocabulary ||
+      documents > kLargestCount || tokens > kLargestCount ||
       content.size() != kHeaderBytes + 8 * (documents + 1) + id_bytes * tokens)
     return bad_input(
         fmt::format("{}: SHA-256 fits, but {} documents and {} ids of {} bytes, of a vocabulary of "

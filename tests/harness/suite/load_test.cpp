@@ -192,8 +192,26 @@ TEST(Suite, OverrideOfAnUnknownKeyIsAnError) {
   ASSERT_TRUE(write_file(folder / "s.json", small_suite().dump()));
   const Override unknown[] = {{"/stages/base/dept", "4"}};
   EXPECT_FALSE(load_suite(folder / "s.json", unknown));
-  const Override beyond[] = {{"/devices/7/name", "x"}};
-  EXPECT_FALSE(load_suite(folder / "s.json", beyond));
+}
+
+// The library fills a list up to the number that is named: 3.4 GB for one that is not there.
+TEST(Suite, AnOverrideMakesNoListLonger) {
+  const auto said = [](const std::string& pointer) {
+    const Override change[] = {{pointer, "1"}};
+    const auto json = with_overrides({{"devices", {"tiny"}}, {"seeds", {1, 2}}}, change, "s");
+    return json ? json->dump() : json.error().message;
+  };
+  EXPECT_EQ(said("/seeds/-"), R"({"devices":[{"profile":"tiny"}],"seeds":[1,2,1]})");
+  EXPECT_EQ(said("/seeds/1"), R"({"devices":[{"profile":"tiny"}],"seeds":[1,1]})");
+  EXPECT_EQ(said("/train/depth"),
+            R"({"devices":[{"profile":"tiny"}],"seeds":[1,2],"train":{"depth":1}})");
+  EXPECT_EQ(said("/train/-"), R"({"devices":[{"profile":"tiny"}],"seeds":[1,2],"train":[1]})");
+  EXPECT_EQ(said("/devices/7/name"), "s: --set /devices/7/name: the list has 1 entries");
+  EXPECT_EQ(said("/seeds/99999999999999999999"),
+            "s: --set /seeds/99999999999999999999: the list has 2 entries");
+  EXPECT_EQ(said("/train/214748364/depth"),
+            "s: --set /train/214748364/depth: there is no list that could have a 214748364");
+  EXPECT_EQ(said("/seeds/0/depth"), "s: --set /seeds/0/depth: no such place in this suite");
 }
 
 TEST(Suite, OverrideNeedsPointerAndValue) {

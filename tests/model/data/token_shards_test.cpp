@@ -141,6 +141,7 @@ TEST(TokenShard, AFittingChecksumDoesNotExcuseBadContent) {
   EXPECT_SAYS(with(8, 2, 4), "version 2");
   EXPECT_SAYS(with(12, 3, 4), "another program");
   EXPECT_SAYS(with(16, 99, 8), "another program");           // vocabulary smaller than an id
+  EXPECT_SAYS(with(16, 1ULL << 31U, 8), "another program");  // ids would be negative numbers
   EXPECT_SAYS(with(24, ~0ULL, 8), "another program");        // documents
   EXPECT_SAYS(with(32, 1ULL << 61U, 8), "another program");  // ids: 2 × 2^61 wraps
   EXPECT_SAYS(with(72 + 8, 11, 8), "another program");       // starts 0, 11, 10: falling
