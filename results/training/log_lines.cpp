@@ -211,11 +211,13 @@ bool for_each_json_number(std::string_view object,
 
 bool any_line(std::string_view part, bool (*wants)(std::string_view)) {
   while (!part.empty()) {
-    const std::string_view line = take_line(part);
-    if (wants(line)) return true;
+    std::string_view line = take_line(part);
     // A progress bar writes over its own line.
-    for (std::size_t at = line.find('\r'); at != line.npos; at = line.find('\r', at + 1))
-      if (wants(line.substr(at + 1))) return true;
+    for (std::size_t at = 0; at != line.npos;) {
+      at = line.find('\r');
+      if (wants(line.substr(0, at))) return true;
+      line.remove_prefix(at == line.npos ? 0 : at + 1);
+    }
   }
   return false;
 }

@@ -85,6 +85,11 @@ void add_training_targets(FuzzTargets& targets) {
         file = log.file;
         seeds.emplace_back(log.text);
       }
+    if (target.name == "training.torchtitan_training_log") {
+      std::string bar;  // a line that is written over and over
+      for (int i = 0; i < 20'000; ++i) bar += "tps:\r";
+      seeds.push_back(bar + seeds.front());
+    }
     if (seeds.empty()) {
       seeds.push_back(event_bytes());
       target.seal = "CRC-32C of lengths and events computed anew";
