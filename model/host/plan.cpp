@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -21,26 +22,18 @@ bool may_be_bf16(const NumericsPolicy& n) {
          takes_bf16(n.matmul()) && takes_bf16(gradient);
 }
 
+template <class T, class... Others>
+constexpr bool kIsOneOf = (std::is_same_v<T, Others> || ...);
+
 // How many of an op's results are activations, in the storage dtype: the first, the three gradients
 // of attention; none of a parameter's gradients and of the losses.
 template <class T>
-constexpr std::size_t kActivations = 1;
-template <>
-constexpr std::size_t kActivations<AttentionBackward> = 3;
-template <>
-constexpr std::size_t kActivations<EmbeddingBackward> = 0;
-template <>
-constexpr std::size_t kActivations<LinearBackwardWeight> = 0;
-template <>
-constexpr std::size_t kActivations<ScaleBackwardFactor> = 0;
-template <>
-constexpr std::size_t kActivations<ApplyGainBackwardGain> = 0;
-template <>
-constexpr std::size_t kActivations<AddBiasBackward> = 0;
-template <>
-constexpr std::size_t kActivations<LayerNormBackwardWeights> = 0;
-template <>
-constexpr std::size_t kActivations<CrossEntropy> = 0;
+constexpr std::size_t kActivations =
+    std::is_same_v<T, AttentionBackward> ? 3
+    : kIsOneOf<T, EmbeddingBackward, LinearBackwardWeight, ScaleBackwardFactor,
+               ApplyGainBackwardGain, AddBiasBackward, LayerNormBackwardWeights, CrossEntropy>
+        ? 0
+        : 1;
 
 // Every operand that is there; an input that is given twice counts once.
 template <class F>
