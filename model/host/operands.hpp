@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -184,7 +185,7 @@ struct PreviousRows {
 struct Dropout {
   Values x, y;
   double rate = 0;
-  Rng rng;
+  Rng rng{0, {}};
   auto in() const { return list(x); }
   auto out() const { return list(y); }
 };
@@ -231,5 +232,26 @@ using Operands =
                  Binary, Scale, ScaleBackwardFactor, ApplyGainBackwardGain, AddBiasBackward,
                  GateHeadsBackwardGate, PreviousRows, Dropout, CrossEntropy, CrossEntropyBackward,
                  Objective>;
+
+// Every operand of every op is listed: in() and out() are as long as it has Values, which stand
+// first in it.
+struct AnyValues {
+  operator Values() const;  // NOLINT: implicit, as a Values is
+};
+template <class T, class... Given>
+constexpr std::size_t values_of() {
+  if constexpr (requires { T{Given()..., AnyValues()}; })
+    return values_of<T, Given..., AnyValues>();
+  else
+    return sizeof...(Given);
+}
+template <class... T>
+constexpr bool all_are_listed(const std::variant<T...>*) {
+  return ((std::tuple_size_v<decltype(std::declval<T>().in())> +
+               std::tuple_size_v<decltype(std::declval<T>().out())> ==
+           values_of<T>()) &&
+          ...);
+}
+static_assert(all_are_listed(static_cast<const Operands*>(nullptr)));
 
 }  // namespace nb::host

@@ -173,7 +173,7 @@ void add_evals_targets(FuzzTargets& targets) {
            R"({"task_id": "A/0", "prompt": "import os\ndef f():\n", "entry_point": "f", "canonical_solution": "    pass", "test": "def check(c):\n  pass"})")});
   targets.push_back({"program", "programs that models write", "", fuzz_program, [] {
                        std::string fences;  // none of them ends
-                       for (int i = 0; i < 20'000; ++i) fences += "\n ```";
+                       for (int i = 0; i < 200'000; ++i) fences += "\n ```";
                        return std::vector<std::string>{
                            "Text\n```python\nimport x\ndef f(x):\n    return 1\n```\n", fences};
                      }});

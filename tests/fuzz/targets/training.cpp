@@ -87,7 +87,7 @@ void add_training_targets(FuzzTargets& targets) {
       }
     if (target.name == "training.torchtitan_training_log") {
       std::string bar;  // a line that is written over and over
-      for (int i = 0; i < 20'000; ++i) bar += "tps:\r";
+      for (int i = 0; i < 200'000; ++i) bar += "tps:\r";
       seeds.push_back(bar + seeds.front());
     }
     if (seeds.empty()) {
