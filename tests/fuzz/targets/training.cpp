@@ -85,11 +85,6 @@ void add_training_targets(FuzzTargets& targets) {
         file = log.file;
         seeds.emplace_back(log.text);
       }
-    if (target.name == "training.torchtitan_training_log") {
-      std::string bar;  // a line that is written over and over
-      for (int i = 0; i < 200'000; ++i) bar += "tps:\r";
-      seeds.push_back(bar + seeds.front());
-    }
     if (seeds.empty()) {
       seeds.push_back(event_bytes());
       target.seal = "CRC-32C of lengths and events computed anew";

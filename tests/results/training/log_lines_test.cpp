@@ -17,6 +17,18 @@ TEST(LogLines, NumbersOfAllSpellings) {
   EXPECT_TRUE(std::isinf(*leading_number("inf")));
 }
 
+// Each piece once: what follows it was looked at again with every piece, 23 s of 131 KB.
+TEST(LogLines, APieceThatAProgressBarWroteOverIsLookedAtOnce) {
+  static std::vector<std::string> seen;
+  seen.clear();
+  EXPECT_FALSE(any_line("10 %\r20 %\r\nloss: 1\r\n\nend", [](std::string_view piece) {
+    seen.emplace_back(piece);
+    return false;
+  }));
+  EXPECT_EQ(seen, (std::vector<std::string>{"10 %", "20 %", "", "loss: 1", "", "", "end"}));
+  EXPECT_TRUE(any_line("10 %\rlast", [](std::string_view piece) { return piece == "last"; }));
+}
+
 TEST(LogLines, WhatIsNoNumberIsNone) {
   for (const char* text : {"", "1,07x,308", "1,23", "12x4", "word", ",5", "1,2345", "--3"})
     EXPECT_FALSE(leading_number(text)) << text << " " << *leading_number(text);
