@@ -16,6 +16,7 @@ from pathlib import Path
 import plant
 
 SUITE = "suites/five_seeds.json"
+PROGRAMS = ("npubench", "npubench_microbench")  # the first calls the second, and is built with it
 # An eighth of the suite's time and still no task at chance or at its ceiling; --full runs the suite as it is.
 QUICK = ("depth=1", "sequence_len=64", "device_batch_size=8", "total_batch_tokens=1024", "iterations=300")
 
@@ -95,11 +96,12 @@ class Bench:
     def healthy_program(self):
         """npubench of the checkout as it stands, kept apart from the builds with faults."""
         self.plant("none", ())
-        built = self.build()
-        kept = self.work / "bin/npubench"
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(built, kept)
-        return kept
+        built = self.build().parent
+        kept = self.work / "bin"
+        kept.mkdir(parents=True, exist_ok=True)
+        for program in PROGRAMS:
+            shutil.copy2(built / program, kept)
+        return kept / PROGRAMS[0]
 
     # --- runs ------------------------------------------------------------------------------------------------
 

@@ -36,6 +36,20 @@ def check():
     return 1 if problems else 0
 
 
+def build_all(bench, faults):
+    """How many faults do not compile: a changed line may fit the sources by its text alone."""
+    broken = 0
+    for fault in faults:
+        bench.plant(fault.name, fault.edits)
+        try:
+            bench.build(options=getattr(fault, "cmake", ()))
+        except BenchError as error:
+            broken += 1
+            print(f"{fault.name}: {error}", flush=True)
+    print(f"{len(faults)} faults, {broken} that do not compile", flush=True)
+    return broken
+
+
 def candidate_folders(bench, program, fault, seeds, devices):
     """(baseline's folder, candidate's folder, how many nodes were executed or None)"""
     if fault.models:
@@ -106,7 +120,7 @@ def parse(arguments):
         description="Plants each fault of a group in a copy of the sources, builds and runs it, and gates it "
         "against the same suite without the fault. Exit code: 0 when all is as the tables want it, else 1.",
     )
-    parser.add_argument("group", choices=[*GROUPS, *KEY_GROUPS, "suites", "healthy", "defects", "all", "check", "list"])
+    parser.add_argument("group", choices=[*GROUPS, *KEY_GROUPS, "suites", "healthy", "defects", "all", "check", "build", "list"])
     parser.add_argument("--only", action="append", default=[], metavar="FAULT", help="of the group; may be repeated")
     parser.add_argument("--seeds", type=int, metavar="N", help="run N seeds only (default: as the table says)")
     parser.add_argument("--devices", nargs="+", help="default: both of the suite; of suites the first")
@@ -152,7 +166,7 @@ def main(arguments):
     def chosen(fault):
         if options.group == "suites":
             return fault.group in SUITE_GROUPS
-        return options.group in ("list", fault.group) or options.group == "all" and fault.group not in SUITE_GROUPS
+        return options.group in ("list", "build", fault.group) or options.group == "all" and fault.group not in SUITE_GROUPS
 
     faults, key_faults = [f for f in FAULTS if chosen(f)], [f for f in KEY_FAULTS if chosen(f)]
     unknown = set(options.only) - {f.name for f in (*faults, *key_faults)}
@@ -172,6 +186,8 @@ def main(arguments):
         if options.table_only:
             return 1 if run_on_suites(bench, faults, options) else 0
         bench.copy_sources()
+        if options.group == "build":
+            return 1 if build_all(bench, (*faults, *key_faults)) else 0
         program = bench.healthy_program()
         if options.group == "suites":
             return 1 if run_on_suites(bench, faults, options) else 0

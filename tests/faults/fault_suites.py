@@ -69,7 +69,7 @@ ESCAPED = (
             Edit(
                 "model/optim/adamw.cpp",
                 ".weight_decay = rules_.weight_decay,",
-                ".weight_decay = p.role == ParameterRole::kEmbedding ? 0.01 : rules_.weight_decay,",
+                ".weight_decay = group.parameter->role == ParameterRole::kEmbedding ? 0.01 : rules_.weight_decay,",
             ),
         ),
     ),
