@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "harness/base/portable_math.hpp"
 #include "results/compare/gross_change.hpp"
 #include "results/messages/sentences.hpp"
 #include "results/stats/stats.hpp"
@@ -16,8 +17,6 @@
 
 namespace nb {
 namespace {
-
-constexpr double kNormal = 1e9;  // degrees of freedom
 
 // What the import wrote of a series: to_records.cpp, settings /imported/series.
 const Json& series_of(const Record& record, const std::string& metric) {
@@ -70,7 +69,7 @@ void set_normal(MetricDifference& row, double standard_error, Sentence method) {
   row.standard_error = standard_error;
   row.interval95 = Interval{d - kZ95 * standard_error, d + kZ95 * standard_error};
   row.interval90 = Interval{d - kZ90 * standard_error, d + kZ90 * standard_error};
-  row.p_two_sided = 2 * student_t_cdf(-std::fabs(d) / standard_error, kNormal);
+  row.p_two_sided = 2 * pm::normal_cdf(-std::fabs(d) / standard_error);
   row.visible = kZPower80 * standard_error;
 }
 
