@@ -102,7 +102,7 @@ int compare(const CompareOptions& options) {
   if (options.effects) return print_effects(*a, options.json);
   if (!options.against.empty()) return print_drift(*a, options.against, options.json);
   if (!options.stages.empty())
-    return compare_stages(options.a, *a, {options.stages, options.metrics}, options.json);
+    return compare_stages(*a, {options.stages, options.metrics}, options.json);
   if (!options.devices.empty()) {
     if (options.devices[0] == options.devices[1])
       return fail({ErrorCode::kBadInput,

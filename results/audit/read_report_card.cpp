@@ -19,27 +19,27 @@
 namespace nb {
 namespace {
 
-enum class Kind { kTraining, kEvaluation, kOther };
+enum class SectionKind { kTraining, kEvaluation, kOther };
 struct Section {
   std::string_view title;
   std::string_view stage;
-  Kind kind;
+  SectionKind kind;
 };
 constexpr auto kSections = std::to_array<Section>({
-    {"Tokenizer training", "TOK", Kind::kTraining},
-    {"Tokenizer evaluation", "TOK", Kind::kOther},
-    {"Base model training", "BASE", Kind::kTraining},
-    {"Base model loss", "BASE", Kind::kEvaluation},
-    {"Base model evaluation", "BASE", Kind::kEvaluation},
-    {"Midtraining", "MID", Kind::kTraining},
-    {"Chat evaluation mid", "MID", Kind::kEvaluation},
-    {"Chat SFT", "SFT", Kind::kTraining},
-    {"SFT", "SFT", Kind::kTraining},
-    {"Chat evaluation sft", "SFT", Kind::kEvaluation},
-    {"Chat RL", "RL", Kind::kTraining},
-    {"Chat evaluation rl", "RL", Kind::kEvaluation},
-    {"Environment", "", Kind::kOther},
-    {"Summary", "", Kind::kOther},
+    {"Tokenizer training", "TOK", SectionKind::kTraining},
+    {"Tokenizer evaluation", "TOK", SectionKind::kOther},
+    {"Base model training", "BASE", SectionKind::kTraining},
+    {"Base model loss", "BASE", SectionKind::kEvaluation},
+    {"Base model evaluation", "BASE", SectionKind::kEvaluation},
+    {"Midtraining", "MID", SectionKind::kTraining},
+    {"Chat evaluation mid", "MID", SectionKind::kEvaluation},
+    {"Chat SFT", "SFT", SectionKind::kTraining},
+    {"SFT", "SFT", SectionKind::kTraining},
+    {"Chat evaluation sft", "SFT", SectionKind::kEvaluation},
+    {"Chat RL", "RL", SectionKind::kTraining},
+    {"Chat evaluation rl", "RL", SectionKind::kEvaluation},
+    {"Environment", "", SectionKind::kOther},
+    {"Summary", "", SectionKind::kOther},
 });
 constexpr std::string_view kTitle = "# nanochat training report";
 
@@ -166,7 +166,7 @@ class CardReader {
     if (is_blank_cell(pair.value)) return {};
     if (const std::string_view composite = composite_named(pair.key); !composite.empty())
       return add_cell(pair, line);
-    const bool is_task = section_->kind == Kind::kEvaluation &&
+    const bool is_task = section_->kind == SectionKind::kEvaluation &&
                          !is_in(kEvaluationSettings, pair.key) &&
                          pair.key.find(' ') == pair.key.npos;
     if (is_task) {
@@ -178,14 +178,14 @@ class CardReader {
     }
     const FactName* name = fact_of_card(pair.key);
     const bool is_of_evaluation = name != nullptr && name->name == fact::kMaxProblems;
-    if (name != nullptr && (section_->kind == Kind::kTraining || is_of_evaluation)) {
+    if (name != nullptr && (section_->kind == SectionKind::kTraining || is_of_evaluation)) {
       NB_TRY(Printed value, parse_fact(*name, pair.value, at(line)));
       if (!is_repeated(stage(), fmt::format("{}\n{}", section_->title, pair.key), pair.key, value,
                        line.number))
         stage().facts[std::string(name->name)] = std::move(value);
       return {};
     }
-    if (section_->kind == Kind::kTraining && is_in(kWords, pair.key))
+    if (section_->kind == SectionKind::kTraining && is_in(kWords, pair.key))
       stage().settings[std::string(pair.key)] = std::string(pair.value);
     else
       ++settings_;
@@ -253,7 +253,7 @@ class CardReader {
   // their numbers are not each other's.
   ReportedStage& stage() {
     std::string name(section_->stage);
-    if (section_->kind == Kind::kTraining) {
+    if (section_->kind == SectionKind::kTraining) {
       const auto [trained, is_new] = trained_by_.try_emplace(name, section_->title);
       if (!is_new && trained->second != section_->title) name += " again";
     }

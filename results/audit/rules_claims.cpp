@@ -13,11 +13,11 @@
 #include "harness/base/portable_math.hpp"
 #include "results/audit/aggregates.hpp"
 #include "results/audit/audit.hpp"
-#include "results/audit/compare_tables.hpp"
 #include "results/audit/devices.hpp"
 #include "results/audit/fact_names.hpp"
 #include "results/audit/known_tasks.hpp"
 #include "results/audit/retention.hpp"
+#include "results/stats/stats_unpaired.hpp"
 
 namespace nb {
 namespace {
@@ -208,15 +208,15 @@ void check_claim_ranges(const ReportedTable& table, std::vector<Finding>& findin
     if (task == nullptr || from == nullptr || to == nullptr) continue;
     const ReportedCell* before = from->find(task->id);
     const ReportedCell* after = to->find(task->id);
-    if (before == nullptr || after == nullptr) continue;
-    const ScoreDifference difference = score_difference(*before, *after);
-    if (!difference.interval95 || difference.interval95->low > 0) continue;
+    if (before == nullptr || after == nullptr || !before->n || !after->n) continue;
+    const UnpairedTest gain =
+        unpaired_shares(accuracy_of(*before), *before->n, accuracy_of(*after), *after->n);
+    if (gain.interval95.low > 0) continue;
     findings.push_back(
         {"A18", Severity::kWarn, run->name,
          fmt::format("{} to {} {}", claim.from, claim.to, claim.task),
          fmt::format("claimed \"{}\", but {:+.4f} [{:+.4f}, {:+.4f}] does not exclude 0",
-                     claim.text, difference.difference, difference.interval95->low,
-                     difference.interval95->high),
+                     claim.text, gain.difference, gain.interval95.low, gain.interval95.high),
          "answers to the same items before and after, or more items", 0});
   }
 }

@@ -1,6 +1,7 @@
 // A table of reported results as a value: what somebody printed, digit by digit, with where each
-// number stands. Read by read_table.hpp, judged by audit.hpp, compared by compare_tables.hpp. Not
-// for runs of our own, whose records carry items and hashes (results/store/record.hpp).
+// number stands. Read by read_table.hpp, judged by audit.hpp, compared like any foreign result
+// (to_foreign.hpp). Not for runs of our own, whose records carry items and hashes
+// (results/store/record.hpp).
 #pragma once
 
 #include <cstdint>

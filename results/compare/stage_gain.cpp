@@ -8,7 +8,10 @@
 #include <set>
 #include <tuple>
 
+#include "harness/base/ascii.hpp"
 #include "harness/base/fields.hpp"
+#include "results/compare/compare_metrics.hpp"
+#include "results/compare/imported_rows.hpp"
 #include "results/compare/item_comparison.hpp"
 #include "results/store/comparability.hpp"
 #include "results/store/metric_names.hpp"
@@ -18,12 +21,18 @@ namespace {
 
 using Evaluations = std::vector<const StoredRecord*>;
 
+// Of a report card in its own words, lower case; else what the record's name begins with.
+std::string stage_named(const Record& record) {
+  return is_imported(record) ? record.settings->at("imported").value("stage", "")
+                             : record.name.substr(0, record.name.find('.'));
+}
+
 Evaluations evaluations_of(const RunRecords& run, const std::string& stage,
                            std::vector<std::string>& damaged) {
   Evaluations found;
   for (const StoredRecord& stored : run.records) {
     const Record& record = stored.record;
-    if (record.kind != "eval" || !record.name.starts_with(stage + ".")) continue;
+    if (record.kind != "eval" || stage_named(record) != stage) continue;
     if (record.status == "ok")
       found.push_back(&stored);
     else
@@ -36,14 +45,17 @@ std::string stages_text(const RunRecords& run) {
   std::set<std::string> stages;
   for (const StoredRecord& stored : run.records)
     if (stored.record.kind == "eval")
-      if (std::string stage = stage_of(stored.record); !stage.empty())
+      if (std::string stage =
+              is_imported(stored.record) ? stage_named(stored.record) : stage_of(stored.record);
+          !stage.empty())
         stages.insert(std::move(stage));
   return stages.empty() ? "none" : fmt::format("{}", fmt::join(stages, ", "));
 }
 
-// "chat" of "sft.chat".
+// "chat" of "sft.chat"; of an imported one the model, "d32" of "d32.sft", or nothing.
 std::string name_without(const Record& record, const std::string& stage) {
-  return record.name.substr(stage.size() + 1);
+  if (!is_imported(record)) return record.name.substr(stage.size() + 1);
+  return record.name == stage ? "" : record.name.substr(0, record.name.size() - stage.size() - 1);
 }
 
 bool is_asked(const Metric& metric) {
@@ -183,23 +195,100 @@ void decide(std::vector<StageGain>& gains) {
   }
 }
 
-Result<std::vector<Collected>> chosen(std::vector<Collected> all,
-                                      const std::vector<std::string>& metrics) {
-  if (metrics.empty()) return all;
+bool is_wanted(const std::string& metric, const std::vector<std::string>& wanted) {
+  return wanted.empty() || std::ranges::any_of(wanted, [&](const std::string& name) {
+           return name == metric || name == metric::shown_name(metric);
+         });
+}
+
+Result<void> check_shared(const std::vector<std::string>& wanted,
+                          const std::vector<std::string>& shared) {
   std::vector<std::string> names;
-  for (const Collected& one : all) names.push_back(metric::shown_name(one.gain.metric));
-  for (const std::string& wanted : metrics)
-    if (std::ranges::none_of(all, [&](const Collected& one) {
-          return wanted == one.gain.metric || wanted == metric::shown_name(one.gain.metric);
-        }))
+  for (const std::string& metric : shared) names.push_back(metric::shown_name(metric));
+  for (const std::string& name : wanted)
+    if (std::ranges::none_of(shared,
+                             [&](const std::string& metric) { return is_wanted(metric, {name}); }))
       return bad_input(fmt::format("--metric {}: the stages do not share it{}; they share: {}",
-                                   wanted, did_you_mean(wanted, names), fmt::join(names, ", ")));
-  std::erase_if(all, [&](const Collected& one) {
-    return std::ranges::none_of(metrics, [&](const std::string& wanted) {
-      return wanted == one.gain.metric || wanted == metric::shown_name(one.gain.metric);
-    });
-  });
-  return all;
+                                   name, did_you_mean(name, names), fmt::join(names, ", ")));
+  return {};
+}
+
+Result<void> add_own(const std::vector<Pair>& pairs, const std::vector<std::string>& wanted,
+                     StageGains& gains) {
+  auto all = collected(pairs, gains);
+  std::vector<std::string> shared;
+  for (const Collected& one : all) shared.push_back(one.gain.metric);
+  NB_TRY_VOID(check_shared(wanted, shared));
+  std::erase_if(all, [&](const Collected& one) { return !is_wanted(one.gain.metric, wanted); });
+  for (const Collected& one : all) gains.gains.push_back(judged(one, gains.damaged));
+  decide(gains.gains);
+  return {};
+}
+
+bool is_gain(const MetricDifference& row) {
+  return row.difference && row.direction != Direction::kNone && row.clock == Clock::kNone;
+}
+
+std::vector<std::string> names_only_in(const RecordPair& pair, FoundIn side) {
+  std::vector<std::string> names;
+  for (const MetricDifference& row : pair.metrics)
+    if (row.clock == Clock::kNone && row.is_only_in(side))
+      names.push_back(metric::shown_name(row.name));
+  return names;
+}
+
+StageGain gain_of(const MetricDifference& row, const std::string& evaluation) {
+  StageGain gain;
+  gain.evaluation = evaluation;
+  gain.metric = row.name;
+  gain.direction = row.direction;
+  gain.unit = row.unit;
+  gain.n = row.n;
+  gain.seeds = {0};
+  gain.a = {*row.a};
+  gain.b = {*row.b};
+  gain.difference = *row.difference;
+  gain.interval95 = row.interval95;
+  gain.p = row.p_two_sided;
+  gain.p_holm = row.p_corrected;
+  gain.is_part = family_of(row) != ScoreFamily::kHeadline;
+  gain.visible = row.visible;
+  gain.shown = row.shown;
+  return gain;
+}
+
+// Judged as `compare` judges two imported evaluations.
+Result<void> add_imported(const std::vector<Pair>& from, const std::vector<std::string>& wanted,
+                          StageGains& gains) {
+  std::vector<RecordPair> pairs;
+  std::vector<std::string> shared;
+  for (const Pair& one : from) {
+    RecordPair& pair = pairs.emplace_back();
+    pair.a = one.a;
+    pair.b = one.b;
+    pair.imported = true;
+    pair.incomparable = incomparable_because(one.a->record, one.b->record);
+    add_metrics(pair, gains.damaged);
+    for (const MetricDifference& row : pair.metrics)
+      if (is_gain(row)) shared.push_back(row.name);
+  }
+  NB_TRY_VOID(check_shared(wanted, shared));
+  for (RecordPair& pair : pairs)
+    std::erase_if(pair.metrics, [&](const auto& row) { return !is_wanted(row.name, wanted); });
+  settle_imported(pairs);
+  for (const RecordPair& pair : pairs) {
+    const std::string evaluation = name_without(pair.b->record, gains.stage_b);
+    for (const MetricDifference& row : pair.metrics)
+      if (is_gain(row))
+        gains.gains.push_back(gain_of(row, evaluation));
+      else if (row.incomparable || !row.contradiction.empty())
+        add_note(gains.notes, fmt::format("{}: left out: {}", row.name, text_of(row.note)));
+    for (const auto& [side, stage] :
+         {std::pair(FoundIn::kA, &gains.stage_a), std::pair(FoundIn::kB, &gains.stage_b)})
+      if (const auto names = names_only_in(pair, side); !names.empty())
+        add_note(gains.notes, fmt::format("only in {}: {}", *stage, fmt::join(names, ", ")));
+  }
+  return {};
 }
 
 }  // namespace
@@ -210,11 +299,14 @@ Result<StageGains> stage_gains(const RunRecords& run, const std::string& stage_a
   if (stage_a == stage_b)
     return bad_input(fmt::format("stages: {} is given twice; give two", stage_a));
   StageGains gains;
-  gains.stage_a = stage_a;
-  gains.stage_b = stage_b;
+  gains.imported = std::ranges::all_of(
+      run.records, [](const StoredRecord& stored) { return is_imported(stored.record); });
+  // "SFT" of a report card is "sft" here.
+  gains.stage_a = gains.imported ? lowered(stage_a) : stage_a;
+  gains.stage_b = gains.imported ? lowered(stage_b) : stage_b;
   gains.damaged = run.damaged;
-  const Evaluations left = evaluations_of(run, stage_a, gains.damaged);
-  const Evaluations right = evaluations_of(run, stage_b, gains.damaged);
+  const Evaluations left = evaluations_of(run, gains.stage_a, gains.damaged);
+  const Evaluations right = evaluations_of(run, gains.stage_b, gains.damaged);
   for (const auto& [stage, found] : {std::pair(stage_a, &left), std::pair(stage_b, &right)})
     if (found->empty())
       return bad_input(fmt::format("{}: has no evaluation of the stage \"{}\"; it has: {}",
@@ -232,9 +324,8 @@ Result<StageGains> stage_gains(const RunRecords& run, const std::string& stage_a
     return bad_input(fmt::format(
         "{}: no evaluation of {} has a partner of {} with the same name, device and seed",
         run.path.string(), stage_b, stage_a));
-  NB_TRY(const auto asked, chosen(collected(pairs, gains), metrics));
-  for (const Collected& one : asked) gains.gains.push_back(judged(one, gains.damaged));
-  decide(gains.gains);
+  NB_TRY_VOID(gains.imported ? add_imported(pairs, metrics, gains)
+                             : add_own(pairs, metrics, gains));
   return gains;
 }
 

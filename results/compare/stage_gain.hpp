@@ -1,6 +1,8 @@
 // Did a later stage of training help? Every task that both stages of one run evaluated, paired by
 // seed: the later stage began from the earlier one's checkpoint of the same seed, and both answered
-// the same items. Reads records and items files; the numbers are means over seeds.
+// the same items. Reads records and items files; the numbers are means over seeds. Of a report card
+// or another harness's results two stages of one model are judged as `compare` judges two imported
+// evaluations (imported_rows.hpp): paired items where there are any, else unpaired totals.
 #pragma once
 
 #include <cstdint>
@@ -39,6 +41,7 @@ struct StageGain {
 
 struct StageGains {
   std::string stage_a, stage_b;
+  bool imported = false;             // nothing of it was evaluated here
   std::vector<std::string> devices;  // that evaluated
   std::size_t seeds = 0;             // of both stages
   std::vector<StageGain> gains;      // by evaluation and metric

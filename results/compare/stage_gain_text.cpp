@@ -13,16 +13,23 @@
 namespace nb {
 namespace {
 
+// "gsm8k"; of a table of several models "gsm8k of GPU".
 std::vector<std::string> metrics_that_are(const StageGains& gains, Shown shown) {
+  const bool several = std::ranges::any_of(gains.gains, [&](const StageGain& gain) {
+    return gain.evaluation != gains.gains.front().evaluation;
+  });
   std::vector<std::string> names;
-  for (const StageGain& gain : gains.gains)
-    if (gain.shown == shown) names.push_back(metric::shown_name(gain.metric));
+  for (const StageGain& gain : gains.gains) {
+    if (gain.shown != shown) continue;
+    names.push_back(metric::shown_name(gain.metric));
+    if (gains.imported && several) names.back() += " of " + gain.evaluation;
+  }
   return names;
 }
 
-std::size_t tasks_of(const StageGains& gains) {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(gains.gains, [](const StageGain& gain) { return !gain.is_part; }));
+std::int64_t tested(const StageGains& gains, bool parts) {
+  return std::ranges::count_if(
+      gains.gains, [&](const StageGain& gain) { return gain.p && gain.is_part == parts; });
 }
 
 std::string verdict_text(const StageGain& gain) {
@@ -45,12 +52,30 @@ std::string note_of(const StageGain& gain) {
   return "";
 }
 
+// What was compared, and by what.
+std::string method_text(const StageGains& gains) {
+  if (gains.imported)
+    return "One checkpoint a stage, so another training may differ; without answers to items an "
+           "unpaired test, which misses what a paired one would see";
+  return fmt::format("{} on {}; {}", count_text(static_cast<std::int64_t>(gains.seeds), "seed"),
+                     fmt::join(gains.devices, ", "),
+                     gains.seeds > 1 ? "means over devices, paired by seed (t test)"
+                                     : "one seed: paired items (mid-p McNemar) of these "
+                                       "checkpoints alone, another training may differ");
+}
+
+// "sft.chat"; of an imported one "d32.sft".
+std::string evaluation_text(const StageGains& gains, const std::string& stage,
+                            const std::string& evaluation) {
+  if (evaluation.empty()) return stage;
+  return gains.imported ? fmt::format("{}.{}", evaluation, stage)
+                        : fmt::format("{}.{}", stage, evaluation);
+}
+
 std::string families_text(const StageGains& gains) {
-  const std::size_t tasks = tasks_of(gains), parts = gains.gains.size() - tasks;
-  std::string text = count_text(static_cast<std::int64_t>(tasks), "metric");
-  if (parts > 0)
-    text += fmt::format(" and, apart, over {} of them",
-                        count_text(static_cast<std::int64_t>(parts), "part"));
+  std::string text = count_text(tested(gains, false), "metric");
+  if (const std::int64_t parts = tested(gains, true); parts > 0)
+    text += fmt::format(" and, apart, over {} of them", count_text(parts, "part"));
   return text;
 }
 
@@ -72,22 +97,16 @@ std::string stage_headline(const StageGains& gains) {
 
 std::string stage_gains_text(const StageGains& gains) {
   std::string text = wrapped(stage_headline(gains), 2);
-  const bool by_seed = gains.seeds > 1;
-  text += wrapped(
-      fmt::format("{} on {}; {}; Holm over {}. Settings are not compared: stages differ by design.",
-                  count_text(static_cast<std::int64_t>(gains.seeds), "seed"),
-                  fmt::join(gains.devices, ", "),
-                  by_seed ? "means over devices, paired by seed (t test)"
-                          : "one seed: paired items (mid-p McNemar) of these checkpoints alone, "
-                            "another training may differ",
-                  families_text(gains)),
-      2);
+  text +=
+      wrapped(fmt::format("{}; Holm over {}. Settings are not compared: stages differ by design.",
+                          method_text(gains), families_text(gains)),
+              2);
   std::string evaluation;
   std::vector<NarrowRow> rows;
   const auto flush = [&] {
     if (rows.empty()) return;
-    text += "\n" + wrapped(fmt::format("{}.{}, {}.{}", gains.stage_a, evaluation, gains.stage_b,
-                                       evaluation));
+    text += "\n" + wrapped(evaluation_text(gains, gains.stage_a, evaluation) + ", " +
+                           evaluation_text(gains, gains.stage_b, evaluation));
     text += narrow_table(
         {"metric", gains.stage_a, gains.stage_b, "difference", "95 % interval", "p (Holm)", ""},
         rows);
