@@ -62,6 +62,8 @@ Sentence changed_file(const std::string& path) {
 void walk(const Json* a, const Json* b, const std::string& path, std::vector<Confounder>& found,
           const std::string& category = "settings") {
   if (a != nullptr && b != nullptr && *a == *b) return;
+  // A checkpoint of another run that was evaluated again: its history is compared like any other.
+  if (path == "/settings/finished" && (a == nullptr || b == nullptr)) return;
   const bool objects = (a == nullptr || a->is_object()) && (b == nullptr || b->is_object());
   if (!objects) {
     if (changes_no_result(path) || is_as_before(a, b, path)) return;

@@ -61,7 +61,7 @@ void cannot_tell(SeedTest& test, const GatePolicy& policy) {
   TaskVerdict& v = test.verdict;
   v.verdict = Verdict::kInconclusive;
   v.reason = message("seeds.retrained", means_of(test));
-  if (test.noise)
+  if (test.noise && (test.unit != "1" || gross_limit(test) < 1))  // a share can't move further
     append(v.reason,
            message("seeds.excluded", value_text(gross_limit(test), test.unit), test.noise->source));
   append(v.reason, message("seeds.smaller_need", policy.min_seeds));

@@ -74,6 +74,22 @@ TEST(Compare, SettingsWithoutEffectAreNoConfounders) {
   EXPECT_TRUE(compare_runs(a, b).likely_cause().empty());
 }
 
+// run --baseline: the candidate's program looks at the baseline's checkpoint again.
+TEST(Compare, ACheckpointThatIsEvaluatedAgainIsNoConfounder) {
+  FakeRun base, candidate;
+  base.add_evaluation("ascend_910b3", 1, "w", {{"mw/facts", 40, even}});
+  candidate.add_evaluation("ascend_910b3", 1, "w", {{"mw/facts", 40, even}}, [](Record& record) {
+    (*record.settings)["finished"] = {{"device", "ascend_910b3"}, {"key", "a5"}, {"seed", 1}};
+  });
+  const RunRecords a = base.read(), b = candidate.read();
+  EXPECT_TRUE(compare_runs(a, b).confounders.empty());
+  // Two runs that each looked at another one's.
+  base.add_evaluation("ascend_910b3", 1, "w", {{"mw/facts", 40, even}}, [](Record& record) {
+    (*record.settings)["finished"] = {{"device", "ascend_910b3"}, {"key", "b6"}, {"seed", 1}};
+  });
+  EXPECT_FALSE(compare_runs(base.read(), b).confounders.empty());
+}
+
 TEST(Compare, DevicesOfOneRunPairAndTheDeviceNameIsNoConfounder) {
   FakeRun run;
   for (const char* device : {"ascend_910b3", "h100_sxm"}) {

@@ -164,6 +164,14 @@ TEST(JudgeSeeds, OneSeedSaysWhatItExcludes) {
   EXPECT_EQ(no_bound.verdict, Verdict::kInconclusive) << "without a bound nothing is gross";
 }
 
+// ChatCORE of six tasks: a share can't move by more than 1.
+TEST(JudgeSeeds, WhatNoShareCanReachIsNotCalledExcluded) {
+  const TaskVerdict one = judge_seed_test(
+      with_noise(seed_test({.51}, {.39}, "1", Direction::kHigher), noise_of_share(.51, 6)));
+  EXPECT_EQ(one.verdict, Verdict::kInconclusive);
+  EXPECT_EQ(text_of(one.reason).find("excluded"), std::string::npos) << text_of(one.reason);
+}
+
 TEST(JudgeSeeds, WhatNoSeedNoiseExplainsIsRedWithOneSeed) {
   const SeedNoise noise = noise_of_card(.0031, 10);
   const auto judge = [&](double base, double candidate) {
