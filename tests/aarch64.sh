@@ -12,13 +12,13 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 exec </dev/null
 
 # Program and what of it is fast enough where every instruction is emulated. Not: what starts its own binary, which
-# this system cannot run by itself (Fs, OpenBlas); and a missing program, which qemu's vfork hides (Subprocess).
+# this system cannot run by itself (Fs, death tests); and what cannot be started, which qemu's vfork hides (Subprocess).
 # Of the kernels not the largest shapes either, whose naive references take minutes each; the rest in two halves.
 large=Bf16Rows.AttentionAndItsGradient*:Bf16Matrix.ProductsOfThem*:Bf16Matrix.AProductByBlocks*
 large+=:Matmul.SeveralProducts*:Matmul.WordsThatMany*:Matmul.TasksThatMakePanels*:LmHead.EqualsTheSeparateKernels
 large+=:Attention.ForwardAndBackward*:Attention.WindowsOf*:AttentionCached.ChunksUnder*
 subset=(
-  "nb_test_harness_base -Fs.AChildProcessCanBeToldToFailItsWrites:Subprocess.AProgramThatIsNotThereIsASentence"
+  "nb_test_harness_base -Fs.AChildProcess*:*DeathTest*:Subprocess.AProgramThatIsNotThere*:Subprocess.AnOutputFile*"
   "nb_test_model_tensor *"
   "nb_test_model_kernels Attention*-$large"
   "nb_test_model_kernels -OpenBlasDeathTest*:Attention*:$large"
