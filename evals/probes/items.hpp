@@ -26,6 +26,7 @@ Result<EvalResult> probe_cut_prompt(const ProbedModels& models);
 Result<EvalResult> probe_cut_chat(const ProbedModels& models);
 Result<EvalResult> probe_last_number(const ProbedModels& models);
 Result<EvalResult> probe_two_markers(const ProbedModels& models);
+Result<EvalResult> probe_program_imports(const ProbedModels& models);
 Result<EvalResult> probe_merge_rank(const ProbedModels& models);
 Result<EvalResult> probe_logit_tie(const ProbedModels& models);
 Result<EvalResult> probe_long_cache(const ProbedModels& models);

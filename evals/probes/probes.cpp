@@ -24,6 +24,7 @@ constexpr auto kProbes = std::to_array<Probe>({
     {{"cut_chat", "a conversation that is too long loses its end"}, probe_cut_chat},
     {{"last_number", "flexible extraction takes the last number of a text"}, probe_last_number},
     {{"two_markers", "strict extraction takes the first \"#### number\""}, probe_two_markers},
+    {{"program_imports", "a program begins with the imports of its prompt"}, probe_program_imports},
     {{"merge_rank", "merges of every rank, also above 65,535, in their order"}, probe_merge_rank},
     {{"long_cache", "cached keys and values beyond 128 tokens change no answer"}, probe_long_cache},
 });

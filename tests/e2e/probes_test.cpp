@@ -16,7 +16,7 @@ TEST(ProbeSuite, EveryKnownAnswerIsGiven) {
   const fs::path suite = base.results() / "probes.json";
   ASSERT_TRUE(write_file(suite, R"({"name": "probes", "devices": ["ascend_910b3"], "probes":
       ["choice_tie", "letter_tie", "logit_tie", "cut_prompt", "cut_chat", "last_number",
-       "two_markers", "merge_rank", "long_cache"]})"));
+       "two_markers", "program_imports", "merge_rank", "long_cache"]})"));
   for (const Bench* bench : {&base, &night}) EXPECT_EQ(bench->run(suite.string()).exit_code, 0);
   const fs::path file = night.node("probe-probes-ascend_910b3") / "record.json";
   const auto gate = [&] {

@@ -123,7 +123,7 @@ ESCAPED = (
         "imports_missing",
         "escaped",
         "programs of HumanEval run without the imports of their prompt",
-        both("any"),
+        both("worse"),
         (
             Edit(
                 "evals/humaneval/program.cpp",
@@ -131,6 +131,7 @@ ESCAPED = (
                 'return fmt::format("\\n\\n{}", extract_code(text));',
             ),
         ),
+        more="program_imports",
     ),
     Fault(
         "kernels_slower",
