@@ -44,7 +44,7 @@ struct Paragraph {
 struct BulletList {
   std::vector<std::string> items;
 };
-// Commands, to be copied; one a line.
+// Commands, to be copied; one per line.
 struct CodeBlock {
   std::string text;
 };

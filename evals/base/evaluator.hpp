@@ -121,8 +121,8 @@ class GeneratingEvaluator : public Evaluator {
   // context_length − max_new_tokens tokens at most; what the reference does with longer ones.
   virtual Result<Prompt> prompt(std::size_t i, const Tokenizer& tokenizer,
                                 std::int64_t max_tokens) const = 0;
-  // texts: one a sample, without the prompt, specials by their names ("<|python_start|>"). Fills ok
-  // (any sample), sample_ok, prediction, gold, reason; id, prompt_hash, cut_tokens and texts are
+  // texts: one per sample, without the prompt, specials by their names ("<|python_start|>"). Fills
+  // ok (any sample), sample_ok, prediction, gold, reason; id, prompt_hash, cut_tokens and texts are
   // filled by the caller. Called from several threads at once, so a slow marking (sandbox) is run
   // for several items together. An error is trouble of this computer, never a wrong answer.
   virtual Result<ItemRecord> mark(std::size_t i, std::span<const std::string> texts) const = 0;

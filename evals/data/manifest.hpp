@@ -50,10 +50,6 @@ struct ResolvedFile {
 // file, which checksum was expected and what to do; an unknown name gets the nearest known one.
 Result<ResolvedFile> resolve(const DataManifest& manifest, std::string_view name,
                              const std::filesystem::path& data_dir);
-// The same for a name or a group: "text/openstax" stands for every "text/openstax/…", in order of
-// name.
-Result<std::vector<ResolvedFile>> resolve_all(const DataManifest& manifest, std::string_view name,
-                                              const std::filesystem::path& data_dir);
 
 // Size and checksum of that file; an error says what was expected.
 Result<void> check_data_file(const DataFile& file, const std::filesystem::path& path);

@@ -199,18 +199,6 @@ Result<std::vector<const DataFile*>> find_files(const DataManifest& manifest,
   return files;
 }
 
-Result<std::vector<ResolvedFile>> resolve_all(const DataManifest& manifest, std::string_view name,
-                                              const std::filesystem::path& data_dir) {
-  const std::vector<std::string> names = {std::string(name)};
-  NB_TRY(const auto files, find_files(manifest, names));
-  std::vector<ResolvedFile> resolved;
-  for (const DataFile* file : files) {
-    NB_TRY(ResolvedFile found, resolve_file(*file, data_dir));
-    resolved.push_back(std::move(found));
-  }
-  return resolved;
-}
-
 Result<void> check_data_file(const DataFile& file, const std::filesystem::path& path) {
   NB_TRY_VOID(present_bytes(file, path));
   return check_sum(file, path);

@@ -14,9 +14,10 @@
 #include "harness/base/text_width.hpp"
 #include "harness/cli/common.hpp"
 #include "model/train/context_rank.hpp"
+#include "model/train/frozen_weights.hpp"
 #include "model/train/mesh_settings.hpp"
 #include "model/train/mesh_step.hpp"
-#include "model/train/mesh_volumes.hpp"
+#include "model/train/pipeline_schedule.hpp"
 
 namespace nb::cli {
 namespace {

@@ -34,7 +34,7 @@ struct Script {
 };
 Script read_script(std::string_view text);
 
-// `env`, `export -p`, `declare -x`, `set`: NAME=value a line; quotes are taken off.
+// `env`, `export -p`, `declare -x`, `set`: NAME=value per line; quotes are taken off.
 std::vector<Setting> read_dump(std::string_view text);
 
 }  // namespace nb::doctor

@@ -24,7 +24,7 @@ struct Bundle {
 Bundle make_bundle(const Findings& findings, const std::vector<Setting>& environment,
                    const std::vector<std::string>& logs, Redactor& redactor);
 
-// "logs/rank0.log  1,204 bytes", a line a file.
+// "logs/rank0.log  1,204 bytes", a line per file.
 std::string list_text(const Bundle& bundle);
 // tar, packed by gzip.
 std::string bundle_bytes(const Bundle& bundle);

@@ -60,7 +60,7 @@ class LogScan {
   std::unique_ptr<State> state_;
 };
 
-// Texts of two bytes a character, by their mark or, without one, by their zero bytes.
+// Texts of two bytes per character, by their mark or, without one, by their zero bytes.
 enum class Wide { kNo, kLittle, kBig };
 struct WideText {
   Wide unit = Wide::kNo;

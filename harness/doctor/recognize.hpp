@@ -9,7 +9,7 @@
 namespace nb::doctor {
 
 enum class Kind {
-  kEnvironment,  // NAME=value a line, or a JSON map of them
+  kEnvironment,  // NAME=value per line, or a JSON map of them
   kScript,       // shell, Python, Dockerfile, YAML, a guide in Markdown
   kPackages,     // pip list, pip freeze, conda list
   kSmiInfo,      // npu-smi info

@@ -84,7 +84,7 @@ std::string recognized_line(const std::string& file, const std::vector<std::stri
   return fmt::format("{}: {}\n", file, fmt::join(names, ", "));
 }
 
-// A line a file, or of many files a line for all that are of one kind.
+// A line per file, or of many files a line for all that are of one kind.
 std::string recognized_text(const std::vector<Recognized>& files, Language language) {
   constexpr std::size_t kMostLines = 8;
   std::string text;

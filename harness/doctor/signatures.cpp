@@ -240,13 +240,6 @@ std::span<const SignatureRow> signature_rows() {
   return rows;
 }
 
-const SignatureRow* find_signature(std::string_view id) {
-  const auto rows = signature_rows();
-  const auto row =
-      std::find_if(rows.begin(), rows.end(), [&](const SignatureRow& r) { return r.id == id; });
-  return row == rows.end() ? nullptr : &*row;
-}
-
 std::string class_of_code(std::string_view code, Language language) {
   const auto in = [&](std::string_view what, std::string_view what_zh) {
     return std::string(language == Language::kZh ? what_zh : what);

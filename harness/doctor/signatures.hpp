@@ -21,7 +21,6 @@ struct SignatureRow {
   std::string meaning_zh, check_first_zh, remedy_zh;  // of signatures_zh.csv
 };
 std::span<const SignatureRow> signature_rows();
-const SignatureRow* find_signature(std::string_view id);  // nullptr: none
 
 // What the first line of a Python traceback has.
 constexpr std::string_view kTracebackBegins = "Traceback (most recent call last)";

@@ -41,7 +41,7 @@ void flip(const RankFault& fault, TrainedModel& model) {
 }
 
 // Where weights are cut: the gather of what is of no block before a pass, that of the norm's
-// squares (three numbers a rank) behind all passes.
+// squares (three numbers per rank) behind all passes.
 FaultSite site_of_shards(StepPart part, std::int64_t step, const ShardedWeights& sharded) {
   const ShardPlan& plan = sharded.plan();
   if (part == StepPart::kBackward)
@@ -61,7 +61,7 @@ FaultSite site_of_shards(StepPart part, std::int64_t step, const ShardedWeights&
 }
 
 // Ranks that share a model: activations meet in its passes, the squares of the norm behind them
-// (pipeline.cpp has more of these numbers than three a rank).
+// (pipeline.cpp has more of these numbers than three per rank).
 FaultSite site_of_parts(StepPart part, std::int64_t step, TrainedModel& model) {
   const bool is_pipeline = model.pipeline != nullptr;
   const int ranks = is_pipeline ? model.pipeline->plan().ranks() : model.tensor->plan().ranks();

@@ -1,5 +1,5 @@
 // Conversations of a chat stage: every task's, shuffled (but for those that keep the order of their
-// file) and cut, then mixed as nanochat mixes them (tasks/common.py), one a line.
+// file) and cut, then mixed as nanochat mixes them (tasks/common.py), one per line.
 #include <fmt/format.h>
 
 #include <map>

@@ -147,7 +147,7 @@ Result<void> check_memory(const Forecast& forecast) {
 }  // namespace
 
 Result<void> check_writable(const fs::path& results) {
-  // Every message names files in it, and every list of files has one a line.
+  // Every message names files in it, and every list of files has one per line.
   if (results.string().find_first_of("\n\r") != std::string::npos)
     return bad_input(
         fmt::format("the results folder {} has a line break in its name; give another "

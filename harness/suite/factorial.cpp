@@ -128,8 +128,6 @@ FieldList FactorialDesign::fields() {
            &generators}};
 }
 
-char factor_letter(std::size_t index) { return kLetters[index]; }
-
 Result<std::vector<Arm>> arms_of(const FactorialDesign& design, const std::string& where) {
   NB_TRY_VOID(check_factors(design, where));
   NB_TRY(const auto made, made_factors(design, where));

@@ -33,8 +33,6 @@ struct FactorialDesign {
   FieldList fields();
 };
 
-char factor_letter(std::size_t index);
-
 struct Arm {
   std::string name;          // "low", "abd": the letters of the factors that are high
   std::vector<bool> levels;  // of each factor; true: high

@@ -162,12 +162,6 @@ Result<Corpus> make_corpus(Documents documents, const CorpusSettings& settings) 
   return corpus;
 }
 
-Result<Corpus> read_corpus(const std::filesystem::path& path, const CorpusSettings& settings) {
-  NB_TRY(Documents documents, read_documents(path, settings.document_chars));
-  NB_TRY(Corpus corpus, make_corpus(std::move(documents), settings), path.string());
-  return corpus;
-}
-
 Corpus make_corpus(std::vector<std::string> train, std::vector<std::string> val) {
   Corpus corpus;
   corpus.train = std::move(train);

@@ -57,7 +57,6 @@ std::vector<std::string> cut_text(std::string_view text, std::int64_t document_c
 
 // Shuffles and splits. An error if nothing would be left for training.
 Result<Corpus> make_corpus(Documents documents, const CorpusSettings& settings);
-Result<Corpus> read_corpus(const std::filesystem::path& path, const CorpusSettings& settings);
 // Of a generated corpus that has its own split (microworld.hpp).
 Corpus make_corpus(std::vector<std::string> train, std::vector<std::string> val);
 

@@ -30,12 +30,6 @@ Json row_of(const LanguageModelingItem& item) {
   return {{"context", item.context}, {"continuation", item.continuation}};
 }
 
-std::string documents_jsonl(const std::vector<std::string>& documents) {
-  std::string text;
-  for (const std::string& document : documents) text += line_of(Json{{"text", document}});
-  return text;
-}
-
 }  // namespace
 
 FieldList MicroworldSettings::fields() {
@@ -89,13 +83,6 @@ std::string core_jsonl(const MicroworldTask& task) {
       },
       task.items);
   return text;
-}
-
-Result<void> write_microworld(const Microworld& world, const std::filesystem::path& folder) {
-  for (const MicroworldTask& task : world.tasks)
-    NB_TRY_VOID(write_file(folder / (task.id + ".jsonl"), core_jsonl(task)));
-  NB_TRY_VOID(write_file(folder / "train.jsonl", documents_jsonl(world.documents)));
-  return write_file(folder / "val.jsonl", documents_jsonl(world.val_documents));
 }
 
 }  // namespace nb

@@ -70,7 +70,5 @@ Microworld generate_microworld(const MicroworldSettings& settings);
 
 // One row in CORE's form: {"query":…,"choices":[…],"gold":0} and so on; one line each.
 std::string core_jsonl(const MicroworldTask& task);
-// <folder>/mw/facts.jsonl … and <folder>/train.jsonl, val.jsonl (field `text`).
-Result<void> write_microworld(const Microworld& world, const std::filesystem::path& folder);
 
 }  // namespace nb

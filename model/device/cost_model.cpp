@@ -15,7 +15,6 @@ constexpr std::int64_t kTileStep = 16;  // smallest tile side: one cube (Ascend)
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 struct Tiling {
-  TileCount count;
   std::int64_t tile_m = 0, tile_n = 0;
   double flops_per_core = 0;  // of the busiest core, padding to whole tiles included
 };
@@ -26,10 +25,10 @@ Tiling tile(const Kernel& kernel, const MatrixUnitProfile& matrix, std::int64_t 
   Tiling tiling;
   tiling.tile_m = tile_m;
   tiling.tile_n = tile_n;
-  tiling.count.tiles = kernel.batch * ceil_div(kernel.m, tile_m) * ceil_div(kernel.n, tile_n);
-  tiling.count.waves = ceil_div(tiling.count.tiles, matrix.cores.whole());
-  tiling.flops_per_core = static_cast<double>(tiling.count.waves) * 2.0 *
-                          static_cast<double>(tile_m) * static_cast<double>(tile_n) *
+  const std::int64_t tiles = kernel.batch * ceil_div(kernel.m, tile_m) * ceil_div(kernel.n, tile_n);
+  const std::int64_t waves = ceil_div(tiles, matrix.cores.whole());  // rounds of all cores
+  tiling.flops_per_core = static_cast<double>(waves) * 2.0 * static_cast<double>(tile_m) *
+                          static_cast<double>(tile_n) *
                           static_cast<double>(ceil_div(kernel.k, step) * step);
   return tiling;
 }
@@ -258,10 +257,6 @@ std::int64_t operand_load_ns(const Kernel& kernel, const DeviceProfile& profile)
 std::int64_t round_ns(double time_ns) {
   if (!(time_ns > 0)) return 0;
   return std::llround(time_ns);
-}
-
-TileCount count_tiles(const Kernel& kernel, const DeviceProfile& profile) {
-  return best_tiling(kernel, profile, core_rate(kernel, profile)).tiling.count;
 }
 
 KernelCost kernel_cost(const Kernel& kernel, const DeviceProfile& profile) {

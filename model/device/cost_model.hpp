@@ -22,13 +22,6 @@ KernelCost kernel_cost(const Kernel& kernel, const DeviceProfile& profile);
 // in rows of burst_bytes: the load of a product without its arithmetic.
 std::int64_t operand_load_ns(const Kernel& kernel, const DeviceProfile& profile);
 
-// Output tiles of a matrix product and the rounds in which the cores work through them.
-struct TileCount {
-  std::int64_t tiles = 0;
-  std::int64_t waves = 0;
-};
-TileCount count_tiles(const Kernel& kernel, const DeviceProfile& profile);
-
 // Nearest whole ns, halves up; negative is 0.
 std::int64_t round_ns(double time_ns);
 

@@ -1,5 +1,5 @@
 // Objectives over the losses of tokens, kernel by kernel as PyTorch eager launches them, on one
-// fp32 number a token; what is kept is read off torch's derivatives.yaml (2.4). The same in
+// fp32 number per token; what is kept is read off torch's derivatives.yaml (2.4). The same in
 // compiled stacks: trainers compile the model, and form the objective outside (nanochat's
 // chat_rl.py, TRL's grpo_trainer.py and dpo_trainer.py).
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 struct TokenKernel {
   std::string_view name;
-  int operands = 1;  // of a number a token that are read
+  int operands = 1;  // of a number per token that are read
   double flops = 1;
   bool is_kept = false;  // for backward; else the next kernel is the last that reads it
 };

@@ -152,18 +152,6 @@ void CachingAllocator::reset_peaks() {
   impl_->stats.peak_reserved_bytes = impl_->stats.reserved_bytes;
 }
 
-void CachingAllocator::reserve_outside(std::uint64_t size_bytes, std::string_view name) {
-  Impl& a = *impl_;
-  if (size_bytes > a.free_on_device()) {
-    a.empty_cache();
-    ++a.stats.retries;
-  }
-  if (size_bytes > a.free_on_device()) {
-    throw OutOfMemory(a.out_of_memory_text(size_bytes), name, size_bytes, a.stats);
-  }
-  a.stats.reserve_bytes += size_bytes;
-}
-
 const MemoryStats& CachingAllocator::stats() const { return impl_->stats; }
 const BytesByUse& CachingAllocator::allocated_by_use() const { return impl_->by_use; }
 const BytesByUse& CachingAllocator::peak_by_use() const { return impl_->peak_by_use; }

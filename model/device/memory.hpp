@@ -129,8 +129,6 @@ class CachingAllocator {
   const AllocatorRules& rules() const;
   void empty_cache();  // gives unused segments (granules, when expandable) back to the device
   void reset_peaks();
-  // Takes or gives back memory outside the pools (communicator buffers). Throws OutOfMemory.
-  void reserve_outside(std::uint64_t size_bytes, std::string_view name);
 
   const MemoryStats& stats() const;
   // What the bytes of stats() that are allocated hold: now, and when peak_allocated_bytes was

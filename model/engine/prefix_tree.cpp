@@ -133,10 +133,4 @@ PrefixTree make_prefix_tree(std::span<const ScoreRequest> requests, const Sharin
   return TreeMaker(requests, rule).make();
 }
 
-std::int64_t token_count(const PrefixTree& tree) {
-  std::int64_t count = 0;
-  for (const PrefixNode& node : tree.nodes) count += std::ssize(node.tokens);
-  return count;
-}
-
 }  // namespace nb

@@ -45,7 +45,4 @@ struct SharingRule {
 // its scores need; an empty span becomes nothing. Equal requests share everything.
 PrefixTree make_prefix_tree(std::span<const ScoreRequest> requests, const SharingRule& rule = {});
 
-// Tokens in all nodes: what a forward pass must compute.
-std::int64_t token_count(const PrefixTree& tree);
-
 }  // namespace nb

@@ -13,7 +13,7 @@
 namespace nb::kernels {
 
 // mean = Σ x / C; c = x - mean; rstd = 1 / sqrt(Σ fma(c,c,·) / C + epsilon), by `rsqrt`;
-// out = round((c * rstd) * gain + bias). mean, rstd: one a row for backward, or empty. out may be
+// out = round((c * rstd) * gain + bias). mean, rstd: one per row for backward, or empty. out may be
 // x.
 void layer_norm(ConstMatrix x, std::span<const float> gain, std::span<const float> bias, Matrix out,
                 std::span<float> mean, std::span<float> rstd, DType storage, float epsilon,

@@ -4,7 +4,7 @@
 //   z = matmul_nt(x, w, products); losses, m, s = softcap_cross_entropy(z);
 //   dz = softcap_cross_entropy_backward(z, m, s, dlosses);
 //   dx = matmul_nn(dz, w, products);  dw (+)= matmul_tn(dz, x, weight_gradient).
-// x (rows, C), w (V,C), targets and losses: one a row, target -1: ignored. Parallel inside.
+// x (rows, C), w (V,C), targets and losses: one per row, target -1: ignored. Parallel inside.
 // Rows of w behind the tokens are padding, finite: their logits are left out, their dz is zero.
 #pragma once
 

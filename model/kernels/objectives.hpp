@@ -15,7 +15,7 @@ namespace nb::kernels {
 
 // Σ w ℓ.
 struct WeightedSum {
-  std::vector<float> weights;  // one a row
+  std::vector<float> weights;  // one per row
 };
 
 // What the token losses of a policy objective are divided by.
@@ -91,7 +91,7 @@ struct PreferenceObjective {
   std::shared_ptr<PreferenceMetrics> metrics;  // filled, where there are any
 };
 
-// gradient: scale × that of the number, one a row; empty: nobody wants it.
+// gradient: scale × that of the number, one per row; empty: nobody wants it.
 float objective_loss(const WeightedSum& sum, std::span<const float> losses, double scale,
                      std::span<float> gradient);
 float objective_loss(const PolicyObjective& policy, std::span<const float> losses, double scale,

@@ -31,8 +31,8 @@ struct HeadScratch {
   std::vector<float> logits, gathered;
 };
 
-// x (rows, C), w (V,C), targets (rows), -1: ignored. losses: one a row in nat, filled in execute
-// mode. The loss that the device forms is their mean (is_mean) or stays one a row.
+// x (rows, C), w (V,C), targets (rows), -1: ignored. losses: one per row in nat, filled in execute
+// mode. The loss that the device forms is their mean (is_mean) or stays one per row.
 void head_losses(Device& device, const Tensor& x, const Tensor& w, std::span<const int> targets,
                  bool is_mean, std::span<float> losses, const HeadOptions& options = {});
 

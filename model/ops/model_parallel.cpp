@@ -277,7 +277,7 @@ Tensor vocab_head_loss(const Tensor& x, Parameter& w, std::span<const int> targe
   std::vector<float> at_target(numbers);
   kept->row_max.resize(numbers);
   kept->row_sum.resize(numbers);
-  // The time of passes over the logits is the first op's; the others have that of numbers a row.
+  // The time of passes over the logits is the first op's; the others have that of numbers per row.
   OpDesc desc = describe(OpKind::kSoftcapCrossEntropy, *kept, options);
   desc.inputs = {&logits};
   desc.output = &loss;

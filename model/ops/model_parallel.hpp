@@ -39,7 +39,7 @@ Tensor columns_to_tokens(const Tensor& x, std::int64_t batch, std::string_view l
 
 // The language-model head where each rank has some rows of w, and so the logits of some tokens
 // (vocabulary-parallel, Megatron-LM, arXiv:1909.08053, 3): the loss over the tokens of all ranks.
-// Logits never travel; three numbers a row do.
+// Logits never travel; three numbers per row do.
 
 // As head_loss() of all rows of w together: x (rows, C) whole, w (this rank's tokens and padding,
 // C), targets counted in the whole vocabulary, of which `first` is this rank's first one,

@@ -22,7 +22,7 @@ using PolicyMean = kernels::PolicyMean;
 using PolicyMetrics = kernels::PolicyMetrics;
 using PolicyOptions = kernels::PolicyOptions;
 
-// One number a row each; on a dry device they may be empty.
+// One number per row each; on a dry device they may be empty.
 struct PolicyRows {
   std::span<const float> old_log_probs;        // empty: those of now, so that the ratio is 1
   std::span<const float> reference_log_probs;  // empty: no reference, and no kl_weight

@@ -62,7 +62,7 @@ class AdamW : public Optimizer {
   AdamWRules rules_;
   Device& device_;
   Communicator* communicator_;
-  std::vector<Moments> moments_;  // one a group once allocated
+  std::vector<Moments> moments_;  // one per group once allocated
   std::vector<Reduced> reduced_;  // one a group between reduce() and step()
 };
 

@@ -24,7 +24,7 @@ struct Fit {
   int evaluations = 0;
 };
 
-// residuals(values): one a row, of the same number each time; the sum of their squares is made
+// residuals(values): one per row, of the same number each time; the sum of their squares is made
 // small. bad_input: fewer rows than constants, a start outside its range.
 Result<Fit> fit_constants(
     const std::vector<FreeConstant>& constants,

@@ -95,7 +95,6 @@ std::string error_text(int code) {
 }  // namespace
 
 std::string_view name(SplitRule rule) { return row(rule).name; }
-std::string_view pattern_text(SplitRule rule) { return row(rule).pattern; }
 
 Result<SplitRule> parse_split_rule(std::string_view text) {
   std::vector<std::string> names;

@@ -22,7 +22,6 @@ enum class SplitRule { kNanochat, kGpt2, kCl100k, kO200k, kSentencePiece, kQwen2
 // "nanochat", "gpt2", "cl100k", "o200k", "sentencepiece", "qwen2"
 std::string_view name(SplitRule rule);
 Result<SplitRule> parse_split_rule(std::string_view text);
-std::string_view pattern_text(SplitRule rule);  // as published, before \s is spelt out
 
 class SplitScratch {
  public:

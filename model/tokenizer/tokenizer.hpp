@@ -47,7 +47,6 @@ class Tokenizer {
   static Result<Tokenizer> load(const std::filesystem::path& path);
   Result<void> save(const std::filesystem::path& path) const;  // our JSON
   // tiktoken's form: base64 of the bytes, space, id; one line each. Specials have no place there.
-  Result<void> save_ranks(const std::filesystem::path& path) const;
 
   // The same with these special tokens behind its ids, but for those that it has. One that is
   // somewhere else keeps its hash: they change nothing there.

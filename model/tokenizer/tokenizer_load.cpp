@@ -83,8 +83,4 @@ Result<void> Tokenizer::save(const std::filesystem::path& path) const {
   return write_file(path, text);
 }
 
-Result<void> Tokenizer::save_ranks(const std::filesystem::path& path) const {
-  return write_file(path, print_ranks(vocabulary()));
-}
-
 }  // namespace nb

@@ -69,12 +69,11 @@ bool are_groups(std::size_t count, std::int64_t size) {
   return size > 0 && static_cast<std::int64_t>(count) % size == 0;
 }
 
-template <class T>
-double share_of_equal_groups(std::span<const T> all, std::int64_t size) {
+double share_of_equal_groups(std::span<const double> all, std::int64_t size) {
   NB_CHECK(are_groups(all.size(), size), "[advantages] {} samples in groups of {}", all.size(),
            size);
   std::int64_t groups = 0, equal = 0;
-  each_group(all, size, [&](std::span<const T> group) {
+  each_group(all, size, [&](std::span<const double> group) {
     ++groups;
     equal += are_equal(group) ? 1 : 0;
   });
@@ -85,15 +84,6 @@ double share_of_equal_groups(std::span<const T> all, std::int64_t size) {
 
 std::string_view name(AdvantageKind kind) {
   return std::ranges::find(kNames, kind, &KindName::kind)->name;
-}
-
-Result<AdvantageKind> advantage_kind(std::string_view name) {
-  const auto* found = std::ranges::find(kNames, name, &KindName::name);
-  if (found != kNames.end()) return found->kind;
-  std::string known;
-  for (const KindName& one : kNames)
-    known += fmt::format("{}{}", known.empty() ? "" : ", ", one.name);
-  return bad_input(fmt::format("advantages \"{}\" are unknown; known: {}", name, known));
 }
 
 Result<std::vector<double>> group_advantages(std::span<const double> rewards,
@@ -117,10 +107,6 @@ Result<std::vector<double>> group_advantages(std::span<const double> rewards,
 
 double equal_reward_share(std::span<const double> rewards, std::int64_t group_size) {
   return share_of_equal_groups(rewards, group_size);
-}
-
-double group_purity(std::span<const std::uint64_t> prompts, std::int64_t group_size) {
-  return share_of_equal_groups(prompts, group_size);
 }
 
 bool is_ratio_stuck(const ops::PolicyMetrics& metrics, std::int64_t update) {

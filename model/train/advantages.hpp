@@ -20,7 +20,6 @@ namespace nb {
 enum class AdvantageKind : std::uint8_t { kMean, kMeanStd, kLeaveOneOut, kNone };
 
 std::string_view name(AdvantageKind kind);
-Result<AdvantageKind> advantage_kind(std::string_view name);
 
 // rewards: groups of `group_size`, one behind the other. A group whose rewards are all equal has
 // advantages of exactly 0 (but for `none`). Bad input: no whole groups, and a group of one, which
@@ -30,10 +29,6 @@ Result<std::vector<double>> group_advantages(std::span<const double> rewards,
 
 // Share of groups whose rewards are all equal: they teach nothing.
 double equal_reward_share(std::span<const double> rewards, std::int64_t group_size);
-
-// Share of groups whose samples all answer one prompt (prompts: one id a sample). Below 1,
-// advantages compare answers to different questions.
-double group_purity(std::span<const std::uint64_t> prompts, std::int64_t group_size);
 
 // Whether the ratio has not moved in an update after the first of its samples: old
 // log-probabilities were computed by the weights that are trained, or nothing is trained, and the

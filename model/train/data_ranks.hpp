@@ -174,7 +174,7 @@ void prepare_ranks(const std::optional<MeshSettings>& mesh, TrainedModel& model,
 OptimizerList whole_optimizers(const TrainedModel& model);
 // What a resumed run must share of its mesh; nothing of one card.
 void add_mesh(const TrainedModel& model, Json& identity);
-std::vector<TrainedModel*> models_of(TrainedModel& model);  // one a rank
+std::vector<TrainedModel*> models_of(TrainedModel& model);  // one per rank
 
 // run_step() of the model, on all its ranks where it has more than one.
 StepOutcome run_step(TrainedModel& model, const StepPlan& plan, const SchedulePoint& point,

@@ -29,4 +29,8 @@ std::vector<PipelineAction> pipeline_actions(PipelineSchedule schedule, int stag
   return actions;
 }
 
+double pipeline_bubble(std::int64_t stages, std::int64_t micro_batches) {
+  return static_cast<double>(stages - 1) / static_cast<double>(micro_batches);
+}
+
 }  // namespace nb

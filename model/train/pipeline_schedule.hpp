@@ -22,5 +22,7 @@ struct PipelineAction {
 // Of stage `stage` of `stages`, with m micro-batches.
 std::vector<PipelineAction> pipeline_actions(PipelineSchedule schedule, int stage, int stages,
                                              std::int64_t micro_batches);
+// Idle share of ideal time, (p − 1) / m.
+double pipeline_bubble(std::int64_t stages, std::int64_t micro_batches);
 
 }  // namespace nb

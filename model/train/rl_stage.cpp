@@ -38,7 +38,7 @@ struct TrainingPass {
 struct Update {
   std::vector<double> losses;  // one a pass
   std::vector<ops::PolicyMetrics> metrics;
-  std::vector<std::string> not_finite;  // one a rank
+  std::vector<std::string> not_finite;  // one per rank
   double grad_norm = 0;
   double loss() const {
     double sum = 0;
@@ -112,7 +112,7 @@ class RlTask final : public StageTask {
   const RlData& data_;
   std::function<void(const std::string&)> note_;
   const PortDefects& defects_;
-  std::vector<std::unique_ptr<DecoderLanguageModel>> samplers_;  // one a rank
+  std::vector<std::unique_ptr<DecoderLanguageModel>> samplers_;  // one per rank
   std::int64_t optimizer_steps_ = 0;                             // updates of all rollouts so far
   bool told_of_equal_ = false, told_of_stuck_ = false;
 };

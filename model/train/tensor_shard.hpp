@@ -2,7 +2,7 @@
 // columns of the MLP, its tokens (tensor_cuts.hpp), as a decoder of its own whose activations meet
 // those of the other ranks. Before products that give some columns nothing is sent; their input's
 // gradient is all-reduced. Behind products of parts, the result is. The embedding is summed (the
-// others give zeros, which is exact), and the loss from three numbers a row
+// others give zeros, which is exact), and the loss from three numbers per row
 // (ops/model_parallel.hpp). So every rank has the same whole activations, the same gradients of
 // what is replicated, and the same loss.
 //

@@ -102,7 +102,7 @@ struct RecordPair {
   bool imported = false;  // of another harness on a side: two finished models, as they are named
   bool same_device = false;
   std::vector<MetricDifference> metrics;
-  std::vector<ItemComparison> items;  // of evaluations, one a task
+  std::vector<ItemComparison> items;  // of evaluations, one per task
   // Training on one device with equal seeds in the settings: the first step that rounding does not
   // explain.
   std::optional<CurveDeparture> departure;

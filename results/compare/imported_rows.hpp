@@ -17,7 +17,7 @@ void fill_imported_row(MetricDifference& row, const RecordPair& pair, const Item
 // Which family of tests a row belongs to: each has its own correction (Holm).
 enum class ScoreFamily {
   kNone,      // nothing to test: no direction, no difference, a clock
-  kHeadline,  // one number a task or group: what the first line counts
+  kHeadline,  // one number per task or group: what the first line counts
   kParts,     // subjects of a group, looked at below it
   kBeside,    // other metrics of a task
 };

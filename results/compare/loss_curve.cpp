@@ -21,7 +21,7 @@ constexpr std::size_t kMinForNoise = 8;
 // was changed. The batch comes first: what was read explains the rest.
 constexpr const char* kExact[] = {metric::kSeriesBatchHash, metric::kTokens, "grad_scale",
                                   "lr_multiplier"};
-constexpr std::string_view kRatePrefix = "lr_";  // of a captured run: one a group of parameters
+constexpr std::string_view kRatePrefix = "lr_";  // of a captured run: one per group of parameters
 // The schedule is arithmetic on step numbers: a few roundings of doubles.
 constexpr double kExactLimit = 1e-12;
 // Of the loss. Measured in ten steps of the nightly's BASE: initial weights × 1.000001 at most

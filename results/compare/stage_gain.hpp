@@ -26,7 +26,7 @@ struct StageGain {
   std::string unit;
   std::int64_t n = 0;  // items behind one value
   std::vector<std::int64_t> seeds;
-  std::vector<double> a, b;  // a value a seed: the mean over devices that trained or evaluated
+  std::vector<double> a, b;  // a value per seed: the mean over devices that trained or evaluated
   double difference = 0;     // mean(b) − mean(a)
   // Over seeds, which need two; of one seed the paired items of one checkpoint a side (mid-p
   // McNemar, Newcombe 10): it says nothing of another training. Nothing: neither can be said.

@@ -16,7 +16,7 @@ namespace nb {
 // tokens.
 struct CostTests {
   std::vector<SeedTest> tests;
-  std::vector<Sentence> notes;  // one a node
+  std::vector<Sentence> notes;  // one per node
 };
 CostTests cost_tests(const Comparison& comparison);
 

@@ -21,7 +21,7 @@ inline constexpr const char* kLmEval = "lm-evaluation-harness";
 // "samples_gsm8k_2026-01-21T03-44-18.458309.jsonl" in its parts.
 struct LmEvalName {
   std::string stem;   // "samples_gsm8k"
-  std::string stamp;  // "2026-01-21T03-44-18.458309": one a run; empty: the name has none
+  std::string stamp;  // "2026-01-21T03-44-18.458309": one per run; empty: the name has none
 };
 LmEvalName lm_eval_name(const std::filesystem::path& path);
 

@@ -66,7 +66,7 @@ struct MeanTest {
 };
 // A difference with its standard error; without spread (0) p is p_of_sign on the side it lies.
 MeanTest mean_test(double difference, double standard_error, double df, double p_of_sign);
-// Two independent sides, unequal variances (Welch–Satterthwaite). At least 2 values a side.
+// Two independent sides, unequal variances (Welch–Satterthwaite). At least 2 values per side.
 MeanTest welch(std::span<const double> a, std::span<const double> b);
 // The same seeds on both sides, in the same order: differences of 0 count like all others. At
 // least 2 values.

@@ -48,9 +48,4 @@ Interval newcombe_unpaired(double a, std::int64_t n_a, double b, std::int64_t n_
           difference + length(of_b.high - b, a - of_a.low)};
 }
 
-double unpaired_mde80(double p, std::int64_t n) {
-  NB_CHECK(n >= 1 && p >= 0 && p <= 1, "[power] share {} of {}", p, n);
-  return kZPower80 * pm::sqrt(2 * variance(p, n));
-}
-
 }  // namespace nb

@@ -22,7 +22,5 @@ UnpairedTest unpaired_shares(double a, std::int64_t n_a, double b, std::int64_t 
 Interval newcombe_unpaired(double a, std::int64_t n_a, double b, std::int64_t n_b, double z = kZ95);
 // Wilson limits of a share that was printed (its count need not be whole).
 Interval wilson_of_share(double share, std::int64_t n, double z = kZ95);
-// Smallest difference of two shares near p, n items a side each, found with 80 % power.
-double unpaired_mde80(double p, std::int64_t n);
 
 }  // namespace nb

@@ -18,7 +18,7 @@ struct CurveColumn {
   std::string unit;  // "nat", "tok/s"; empty: not known
   Direction direction = Direction::kNone;  // kNone: neither way is better, or not known
   Clock clock = Clock::kNone;              // kDevice: speed and memory
-  std::vector<double> values;              // one a step; NaN: not stated at that step
+  std::vector<double> values;              // one per step; NaN: not stated at that step
   // The first step whose value the source states as nan or inf: a loss that broke. Nothing: none.
   std::optional<std::int64_t> not_finite_from = {};
 };

@@ -54,8 +54,6 @@ const Json::json_pointer& not_finite_at() {
 
 }  // namespace
 
-std::span<const KnownColumn> known_columns() { return kColumns; }
-
 const KnownColumn* known_column(std::string_view name) {
   const auto found = std::ranges::find(kColumns, name, &KnownColumn::name);
   return found == kColumns.end() ? nullptr : &*found;

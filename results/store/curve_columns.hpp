@@ -36,7 +36,6 @@ struct KnownColumn {
   Clock clock;
   bool exact;  // arithmetic on step numbers: a recipe gives the same values on every device
 };
-std::span<const KnownColumn> known_columns();
 const KnownColumn* known_column(std::string_view name);  // nullptr: none
 // Without values; of a name that is not known neither unit nor better side.
 CurveColumn column_named(std::string_view name);

@@ -37,9 +37,10 @@ struct ItemRecord {
   std::string reason;  // why it is wrong when that is not a wrong answer: "timeout", "no answer"
   std::string prompt_hash = {};  // 16 hex digits of a hash of what was asked; empty: not recorded
   std::int64_t cut_tokens = 0;   // dropped in front, so that the prompt fitted the context
-  std::vector<std::string> texts = {};  // what the model said, one a sample; empty for scored items
-  std::vector<int> sample_ok = {};      // 1 or 0 a sample; empty when there is one text
-  std::optional<TextLoss> loss = {};    // of items without answers; `ok` means nothing then
+  std::vector<std::string> texts =
+      {};                             // what the model said, one per sample; empty for scored items
+  std::vector<int> sample_ok = {};    // 1 or 0 a sample; empty when there is one text
+  std::optional<TextLoss> loss = {};  // of items without answers; `ok` means nothing then
   // Of items that another harness scored:
   std::optional<double> value = {};  // where marks are not 1 or 0 alone: this item's; ok: it is 1
   std::string doc_hash = {};         // the source's own hash of the document; empty: none

@@ -1,5 +1,5 @@
 // An item: a byte of flags, then its fields in the order of pack(). A number has 7 bits a byte, the
-// lowest first. A text is its length and its bytes; digits of a hash are packed two a byte. Equal
+// lowest first. A text is its length and its bytes; digits of a hash are packed two per byte. Equal
 // texts have equal bytes.
 #include "results/store/packed_items.hpp"
 

@@ -19,7 +19,7 @@ struct ItemText {
   // As the model got them, before they became tokens: one, or one a choice.
   std::vector<std::string> prompts;
   std::vector<std::string>
-      responses;  // of another harness's file: what the model said, one a sample
+      responses;  // of another harness's file: what the model said, one per sample
   // Why there is no text, or why it is not the one that was scored; a sentence. Empty: it is.
   std::string warning;
 

@@ -1,7 +1,7 @@
-// What nanochat's scripts print, of all ages: a line a step, and lines of validation between them.
-// Source: karpathy/nanochat @ 3a5e0bc (October 2025) to 92d63d4 (July 2026): scripts/base_train.py,
-// mid_train.py, chat_sft.py, chat_rl.py. The printed loss of base_train, mid_train and the newer
-// chat_sft is smoothed (EMA, .9), so that its steps are correlated.
+// What nanochat's scripts print, of all ages: a line per step, and lines of validation between
+// them. Source: karpathy/nanochat @ 3a5e0bc (October 2025) to 92d63d4 (July 2026):
+// scripts/base_train.py, mid_train.py, chat_sft.py, chat_rl.py. The printed loss of base_train,
+// mid_train and the newer chat_sft is smoothed (EMA, .9), so that its steps are correlated.
 #include <fmt/core.h>
 
 #include <cmath>

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kConversationsATask = 64;  // conversations a task
 
-// Four bytes a token, the lowest first: the same on every host.
+// Four bytes per token, the lowest first: the same on every host.
 void update(Sha256& hash, const RenderedConversation& one) {
   std::string bytes;
   bytes.reserve(4 * one.ids.size());

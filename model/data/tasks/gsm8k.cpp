@@ -103,25 +103,4 @@ std::string with_marked_answer(std::string text) {
   return text;
 }
 
-Result<std::vector<Gsm8kSolved>> read_gsm8k_solutions(const std::filesystem::path& path) {
-  NB_TRY(const std::string text, read_file(path));
-  std::vector<Gsm8kSolved> rows;
-  const TakeRow take = [&](const Json& row, const std::string& here) -> Result<void> {
-    RowReader reader(row, here, "a row of solutions", "question, and an object per model");
-    Gsm8kSolved solved;
-    solved.question = reader.text("question");
-    for (const char* model : kGsm8kSolvers) {
-      const Json* solution = reader.object(model);
-      NB_TRY_VOID(reader.status());
-      RowReader inner(*solution, here + ": " + model, "a solution", "is_correct, solution");
-      solved.solutions.push_back({model, inner.text("solution"), inner.boolean("is_correct")});
-      NB_TRY_VOID(inner.status());
-    }
-    rows.push_back(std::move(solved));
-    return {};
-  };
-  NB_TRY_VOID(for_each_row(text, path.string(), take));
-  return rows;
-}
-
 }  // namespace nb

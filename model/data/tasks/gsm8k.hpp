@@ -41,19 +41,4 @@ bool is_right_answer(std::string_view text, std::string_view gold);
 // with "#### 72", else as it is.
 std::string with_marked_answer(std::string text);
 
-// Those solutions, JSON Lines {question, ground_truth, <model>: {is_correct, solution}, …} with
-// four models.
-struct Gsm8kSolution {
-  std::string model;  // "6b_finetuning"
-  std::string text;
-  bool is_correct = false;  // as labelled
-};
-struct Gsm8kSolved {
-  std::string question;
-  std::vector<Gsm8kSolution> solutions;  // in the order of kGsm8kSolvers
-};
-inline constexpr const char* kGsm8kSolvers[] = {"6b_finetuning", "6b_verification",
-                                                "175b_finetuning", "175b_verification"};
-Result<std::vector<Gsm8kSolved>> read_gsm8k_solutions(const std::filesystem::path& path);
-
 }  // namespace nb

@@ -42,10 +42,4 @@ Result<std::vector<ChoiceItem>> read_arc(const std::filesystem::path& path);
 Result<std::vector<ChoiceItem>> parse_mmlu(std::string_view text, const std::string& where);
 Result<std::vector<ChoiceItem>> read_mmlu(const std::filesystem::path& path);
 
-// MMLU as Hendrycks publishes it: CSV without header, question, four choices, letter.
-Result<std::vector<ChoiceItem>> parse_mmlu_csv(std::string_view text, const std::string& subject,
-                                               const std::string& where);
-// All "<subject>_<split>.csv" of a folder, in order of the subject.
-Result<std::vector<ChoiceItem>> read_mmlu_csv_folder(const std::filesystem::path& folder);
-
 }  // namespace nb

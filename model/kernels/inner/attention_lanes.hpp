@@ -89,7 +89,7 @@ NB_OP void store_word_lanes(std::uint32_t* dst, Bits x, int count) {
   store_lanes(reinterpret_cast<float*>(dst), floats(x), count);
 }
 
-// One value a word, rounded.
+// One value per word, rounded.
 template <class Format>
 NB_OP Floats word_of(Floats x, int rounding) {
   if constexpr (Format::kSwaps) return rounded<kRoundBf16Floor>(x);

@@ -40,7 +40,7 @@ struct AnyRows {
 struct NormRows {
   ConstAnyRows x;
   AnyRows out;
-  float* rstd;  // one a row, or null
+  float* rstd;  // one per row, or null
   std::int64_t rows, n;
   float epsilon;
   Rsqrt rsqrt;

@@ -118,15 +118,17 @@ TEST_F(Resolve, WithoutADataFolderSaysSo) {
 }
 
 TEST_F(Resolve, GroupIsEveryFileUnderItInOrder) {
-  write("t/b.txt", "hello\n");
-  write("t/a.txt", "hello\n");
-  const auto group = resolve_all(manifest_, "text", folder_.path());
+  const auto found = [&](const char* name) {
+    const std::vector<std::string> names = {name};
+    return find_files(manifest_, names);
+  };
+  const auto group = found("text");
   ASSERT_TRUE(group.has_value()) << group.error().message;
   ASSERT_EQ(group->size(), 2u);
-  EXPECT_EQ((*group)[0].file->name, "text/a");
-  EXPECT_EQ((*group)[1].file->name, "text/b");
-  EXPECT_EQ(resolve_all(manifest_, "text/b", folder_.path())->size(), 1u);
-  const auto unknown = resolve_all(manifest_, "texts", folder_.path());
+  EXPECT_EQ((*group)[0]->name, "text/a");
+  EXPECT_EQ((*group)[1]->name, "text/b");
+  EXPECT_EQ(found("text/b")->size(), 1u);
+  const auto unknown = found("texts");
   ASSERT_FALSE(unknown.has_value());
   EXPECT_NE(unknown.error().message.find("did you mean \"text\"?"), std::string::npos)
       << unknown.error().message;
@@ -153,10 +155,11 @@ TEST_F(Resolve, NanochatsBundleIsFoundWhereItWasUnpacked) {
     const test::TempDir folder;
     for (const char* file : {data, meta})
       ASSERT_TRUE(write_file(folder / file, "hello\n").has_value());
-    const auto files = resolve_all(manifest, "text", folder.path());
-    ASSERT_TRUE(files.has_value()) << files.error().message;
-    EXPECT_EQ(files->at(0).path, folder / meta);
-    EXPECT_EQ(files->at(1).path, folder / data);
+    for (const auto& [name, file] : {std::pair{"text/a", meta}, std::pair{"text/b", data}}) {
+      const auto found = resolve(manifest, name, folder.path());
+      ASSERT_TRUE(found.has_value()) << found.error().message;
+      EXPECT_EQ(found->path, folder / file);
+    }
   }
 }
 

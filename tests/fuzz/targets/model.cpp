@@ -309,9 +309,6 @@ FuzzTarget parse_target(const char* name, const char* reads, std::vector<std::st
   return {name, reads, "", fuzz_parse<parse>, [seeds] { return seeds; }};
 }
 
-Result<std::vector<ChoiceItem>> mmlu_csv(std::string_view text, const std::string& where) {
-  return parse_mmlu_csv(text, "law", where);
-}
 Result<Documents> text_documents(std::string_view text, const std::string& where) {
   return parse_text_documents(text, where, 20);
 }
@@ -450,8 +447,6 @@ void add_model_targets(FuzzTargets& targets) {
       "mmlu", "MMLU of Hugging Face",
       {R"({"question": "Q?", "subject": "law", "choices": ["a", "b", "c", "d"], "answer": 3})",
        R"({"train": {"question": "Q?", "subject": "", "choices": ["a", "b", "c", "d"], "answer": 0}})"}));
-  targets.push_back(
-      parse_target<mmlu_csv>("mmlu_csv", "MMLU as published", {"\"Q, \"\"1\"\"?\",a,b,c,d,B\n"}));
   targets.push_back(
       {"gsm8k", "GSM8K", "", fuzz_gsm8k,
        text_seeds(R"({"question": "Q?", "answer": "It is <<9*2=18>>18.\n#### 18"})")});

@@ -143,7 +143,10 @@ TEST(Corpus, NovelsComeAsDocumentsOfBoundedSize) {
     EXPECT_EQ(text.find("\r\n"), std::string::npos);
   }
   EXPECT_LT(longest, 10'000U);
-  const auto corpus = read_corpus(test::data_dir() / "text/openstax", {});
+  const CorpusSettings settings;
+  auto texts = read_documents(test::data_dir() / "text/openstax", settings.document_chars);
+  ASSERT_TRUE(texts) << texts.error().message;
+  const auto corpus = make_corpus(std::move(*texts), settings);
   ASSERT_TRUE(corpus) << corpus.error().message;
   EXPECT_EQ(corpus->train.size() + corpus->val.size(), 574U);  // rows in the data's README
 }

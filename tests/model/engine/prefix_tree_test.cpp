@@ -51,6 +51,13 @@ void expect_complete(std::span<const ScoreRequest> requests, const PrefixTree& t
       EXPECT_EQ((seen[{r, i}]), 1) << "request " << r << ", score " << i;
 }
 
+// What a forward pass must compute.
+std::int64_t token_count(const PrefixTree& tree) {
+  std::int64_t count = 0;
+  for (const PrefixNode& node : tree.nodes) count += std::ssize(node.tokens);
+  return count;
+}
+
 TEST(PrefixTree, SharesWhatRequestsBeginWith) {
   const std::vector<ScoreRequest> requests = {
       {{1, 2, 3, 4, 5, 6}, 4, 6}, {{1, 2, 3, 7, 8}, 3, 5}, {{9, 9}, 1, 2}, {{1, 2, 3, 4, 0}, 4, 5}};

@@ -60,29 +60,12 @@ TEST(Advantages, NeedWholeGroupsOfMoreThanOne) {
     EXPECT_FALSE(group_advantages(kRewards, 1, kind)) << name(kind);
 }
 
-TEST(Advantages, HaveNames) {
-  for (const auto kind : {AdvantageKind::kMean, AdvantageKind::kMeanStd,
-                          AdvantageKind::kLeaveOneOut, AdvantageKind::kNone})
-    EXPECT_EQ(*advantage_kind(name(kind)), kind);
-  const auto unknown = advantage_kind("best");
-  ASSERT_FALSE(unknown);
-  EXPECT_EQ(unknown.error().message,
-            "advantages \"best\" are unknown; known: mean, mean_std, leave_one_out, none");
-}
-
 TEST(RolloutSigns, EqualRewardsTeachNothing) {
   EXPECT_EQ(equal_reward_share(kRewards, 4), 0);
   EXPECT_EQ(equal_reward_share(kRewards, 2), 0.25);  // the last of four
   EXPECT_EQ(equal_reward_share(kRewards, 1), 1);
   EXPECT_EQ(equal_reward_share({}, 4), 0);
   EXPECT_THROW(equal_reward_share(kRewards, 3), CheckFailure);
-}
-
-TEST(RolloutSigns, AGroupHasOnePrompt) {
-  constexpr std::array<std::uint64_t, 6> kPrompts = {7, 7, 7, 9, 9, 9};
-  EXPECT_EQ(group_purity(kPrompts, 3), 1);
-  EXPECT_EQ(group_purity(kPrompts, 2), 2.0 / 3);
-  EXPECT_EQ(group_purity(kPrompts, 6), 0);
 }
 
 TEST(RolloutSigns, TheRatioMovesAfterTheFirstUpdate) {

@@ -25,7 +25,7 @@
 #include "model/train/checkpoint.hpp"
 #include "model/train/context_rank.hpp"
 #include "model/train/mesh_step.hpp"
-#include "model/train/mesh_volumes.hpp"
+#include "tests/model/train/mesh_volumes.hpp"
 #include "tests/model/train/sharded_run.hpp"
 
 namespace nb {

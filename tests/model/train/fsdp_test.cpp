@@ -6,8 +6,10 @@
 
 #include "model/decoder/parameters.hpp"
 #include "model/decoder/presets.hpp"
+#include "model/train/frozen_weights.hpp"
 #include "model/train/mesh_step.hpp"
-#include "model/train/mesh_volumes.hpp"
+#include "model/train/pipeline_schedule.hpp"
+#include "tests/model/train/mesh_volumes.hpp"
 #include "tests/model/train/sharded_run.hpp"
 
 namespace nb {

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "model/train/mesh_volumes.hpp"
 #include "model/train/pipeline_schedule.hpp"
 #include "tests/model/train/chat_ranks.hpp"
+#include "tests/model/train/mesh_volumes.hpp"
 #include "tests/model/train/sharded_run.hpp"
 
 namespace nb {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "model/train/mesh_volumes.hpp"
 #include "model/train/port_defects.hpp"
 #include "model/train/tensor_cuts.hpp"
+#include "tests/model/train/mesh_volumes.hpp"
 #include "tests/model/train/sharded_run.hpp"
 
 namespace nb {

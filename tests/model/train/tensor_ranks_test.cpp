@@ -11,8 +11,8 @@
 #include "model/ops/transfer.hpp"
 #include "model/optim/schedules.hpp"
 #include "model/train/checkpoint.hpp"
-#include "model/train/mesh_volumes.hpp"
 #include "model/train/tensor_cuts.hpp"
+#include "tests/model/train/mesh_volumes.hpp"
 #include "tests/model/train/sharded_run.hpp"
 
 namespace nb {

@@ -150,11 +150,6 @@ TEST(Unpaired, EqualsWhatIsPublishedBesideTheTable) {
   expect_new(.1608, .2086, .0111, 9, -4.08, .0035);
   expect_new(.0391, .0741, .0052, 5, -6.15, .0035);
   expect_new(.2274, .2786, .0199, 7, -2.41, .053);
-  EXPECT_NEAR(unpaired_mde80(.2875, 1172), .052, 6e-4);
-  EXPECT_NEAR(unpaired_mde80(.3876, 2376), .040, 6e-4);
-  EXPECT_NEAR(unpaired_mde80(.0455, 1319), .0227, 6e-4);
-  EXPECT_NEAR(unpaired_mde80(.0854, 164), .0865, 6e-4);
-  EXPECT_NEAR(unpaired_mde80(.3151, 14042), .0155, 6e-4);
   // 20 of 164 fall to 3; 1158 of 2376 become 1169.
   EXPECT_LT(unpaired_shares(20.0 / 164, 164, 3.0 / 164, 164).p_two_sided, .001);
   EXPECT_GT(unpaired_shares(1158.0 / 2376, 2376, 1169.0 / 2376, 2376).p_two_sided, .5);

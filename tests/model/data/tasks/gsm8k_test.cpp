@@ -2,6 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <utility>
+
+#include "harness/base/fs.hpp"
+#include "harness/base/json_io.hpp"
 #include "tests/support/data_dir.hpp"
 
 namespace nb {
@@ -70,22 +77,29 @@ TEST(Gsm8k, ReproducesAllLabelsOfTheExampleSolutions) {
   NB_NEEDS_DATA();
   const auto folder = test::data_dir() / "gsm8k";
   const auto items = read_gsm8k(folder / "test.jsonl");
-  const auto solved = read_gsm8k_solutions(folder / "example_model_solutions.jsonl");
   ASSERT_TRUE(items.has_value()) << items.error().message;
-  ASSERT_TRUE(solved.has_value()) << solved.error().message;
   ASSERT_EQ(items->size(), 1319u);
-  ASSERT_EQ(solved->size(), 1319u);
-  std::vector<int> right(std::size(kGsm8kSolvers), 0);
-  for (std::size_t i = 0; i < items->size(); ++i) {
-    ASSERT_EQ((*items)[i].question, (*solved)[i].question) << i;
-    for (std::size_t k = 0; k < right.size(); ++k) {
-      const Gsm8kSolution& solution = (*solved)[i].solutions[k];
-      const bool is_right = is_right_answer(with_marked_answer(solution.text), (*items)[i].answer);
-      EXPECT_EQ(is_right, solution.is_correct) << "row " << i + 1 << ", " << solution.model;
-      right[k] += is_right ? 1 : 0;
+  // JSON Lines {question, <model>: {is_correct, solution}, …}
+  std::istringstream lines(*read_file(folder / "example_model_solutions.jsonl"));
+  const std::vector<std::pair<const char*, int>> labelled_right = {{"6b_finetuning", 286},
+                                                                   {"6b_verification", 515},
+                                                                   {"175b_finetuning", 458},
+                                                                   {"175b_verification", 742}};
+  std::map<std::string, int> right;
+  std::size_t row = 0;
+  for (std::string line; std::getline(lines, line); ++row) {
+    const Json solved = Json::parse(line);
+    ASSERT_LT(row, items->size());
+    ASSERT_EQ((*items)[row].question, solved["question"]) << row;
+    for (const auto& [model, count] : labelled_right) {
+      const auto text = solved[model]["solution"].get<std::string>();
+      const bool is_right = is_right_answer(with_marked_answer(text), (*items)[row].answer);
+      EXPECT_EQ(is_right, solved[model]["is_correct"].get<bool>()) << row + 1 << ", " << model;
+      right[model] += is_right ? 1 : 0;
     }
   }
-  EXPECT_EQ(right, (std::vector<int>{286, 515, 458, 742}));
+  EXPECT_EQ(row, items->size());
+  for (const auto& [model, count] : labelled_right) EXPECT_EQ(right[model], count) << model;
 }
 
 TEST(Gsm8k, ReadsTheTrainingRows) {

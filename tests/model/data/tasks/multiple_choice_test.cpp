@@ -22,11 +22,6 @@ std::string mmlu_error(const std::string& text) {
   const auto items = parse_mmlu(text, "f.jsonl");
   return items ? "no error" : items.error().message;
 }
-std::string csv_error(const std::string& text) {
-  const auto items = parse_mmlu_csv(text, "s", "f.csv");
-  return items ? "no error" : items.error().message;
-}
-
 TEST(MultipleChoice, AsksWithTheLetterBehindEachChoice) {
   const auto items = parse_arc(kArc, "f.jsonl");
   ASSERT_TRUE(items.has_value()) << items.error().message;
@@ -112,28 +107,6 @@ TEST(Mmlu, QuestionsThatComeTwiceHaveTwoIds) {
   EXPECT_NE((*items)[0].id, (*items)[1].id);
 }
 
-TEST(MmluCsv, ReadsQuotedCellsAndNamesWhatIsWrong) {
-  const auto items = parse_mmlu_csv(
-      "\xef\xbb\xbf\"What, \"\"then\"\"?\r\nLine two\",0,4,2,6,B\r\nPlain,a,b,c,d,D\r\n", "algebra",
-      "f.csv");
-  ASSERT_TRUE(items.has_value()) << items.error().message;
-  ASSERT_EQ(items->size(), 2u);
-  EXPECT_EQ((*items)[0].question, "What, \"then\"?\r\nLine two");
-  EXPECT_EQ((*items)[0].choices, (std::vector<std::string>{"0", "4", "2", "6"}));
-  EXPECT_EQ((*items)[0].gold, 1u);
-  EXPECT_EQ((*items)[1].gold, 3u);
-  EXPECT_EQ((*items)[1].subject, "algebra");
-  EXPECT_EQ(csv_error("q,a,b,c,d,A\nq,a,b,c,d,E\n"),
-            "f.csv:2: the answer is \"E\", but must be A, B, C or D");
-  EXPECT_EQ(csv_error("q,a,b,c,A\n"),
-            "f.csv:1: 5 cells; an MMLU row has 6 (question, 4 choices, letter)");
-  EXPECT_EQ(csv_error("\"q\nr\",a,b,c,d,A\nq\xff,a,b,c,d,A\n"),
-            "f.csv:3: 0xff in \"q…\" is not valid UTF-8; save it as UTF-8");
-  EXPECT_EQ(csv_error(""), "f.csv: no rows");
-  EXPECT_EQ(parse_mmlu_csv("5\" or?\",a,b,c,d,A\n", "s", "f.csv").value().front().question,
-            "5\" or?\"");
-}
-
 TEST(MultipleChoice, ReadsEveryFileOfTheDataFolder) {
   NB_NEEDS_DATA();
   const auto data = test::data_dir();
@@ -154,13 +127,6 @@ TEST(MultipleChoice, ReadsEveryFileOfTheDataFolder) {
     std::set<std::string> ids;
     for (const ChoiceItem& item : *items) ids.insert(item.id);
     EXPECT_EQ(ids.size(), rows) << file;
-  }
-  for (const auto& [split, rows] : std::vector<std::pair<const char*, std::size_t>>{
-           {"dev", 285}, {"val", 1542}, {"test", 14079}}) {
-    const auto items = read_mmlu_csv_folder(data / "mmlu/csv_hendrycks_2020-09-08" / split);
-    ASSERT_TRUE(items.has_value()) << items.error().message;
-    EXPECT_EQ(items->size(), rows) << split;
-    EXPECT_EQ(items->front().subject, "abstract_algebra");
   }
 }
 

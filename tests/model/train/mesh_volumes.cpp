@@ -1,13 +1,8 @@
-#include "model/train/mesh_volumes.hpp"
+#include "tests/model/train/mesh_volumes.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <cmath>
 #include <map>
 #include <utility>
 
-#include "harness/base/table.hpp"
 #include "model/collectives/cost.hpp"
 #include "model/decoder/parameters.hpp"
 #include "model/train/tensor_cuts.hpp"
@@ -17,18 +12,6 @@ namespace {
 
 double activation_bytes(const DecoderConfig& config, const ActivationSize& size) {
   return static_cast<double>(size.rows * size.tokens * config.n_embd * size.element_bytes);
-}
-
-double total(const SentBytes& sent) {
-  double sum = 0;
-  for (const auto& [kind, bytes] : sent) sum += bytes;
-  return sum;
-}
-
-// Two digits: 5,597 is 5,600.
-std::int64_t rounded(double factor) {
-  const double unit = std::pow(10.0, std::max(0.0, std::floor(std::log10(factor)) - 1));
-  return static_cast<std::int64_t>(std::round(factor / unit) * unit);
 }
 
 }  // namespace
@@ -96,29 +79,6 @@ double pipeline_bytes(const DecoderConfig& config, const ActivationSize& size,
   if (stages < 2) return 0;
   const double directions = stages == 2 ? 1 : 2;
   return directions * static_cast<double>(size.micro_batches) * activation_bytes(config, size);
-}
-
-double pipeline_bubble(std::int64_t stages, std::int64_t micro_batches) {
-  return static_cast<double>(stages - 1) / static_cast<double>(micro_batches);
-}
-
-std::string frozen_weights_finding(const MeshStepRequest& request, const MeshStep& step,
-                                   const DeviceProfile& profile) {
-  if (!request.lora || !request.mesh.is_sharded()) return "";
-  MeshStepRequest copies = request;
-  copies.mesh = {.dp = request.mesh.ranks(), .reduce = request.mesh.reduce};
-  try {
-    const MeshStep other = run_mesh_step(copies, profile);
-    const double factor = total(step.sent) / total(other.sent);
-    if (factor < 2) return "";
-    return fmt::format(
-        "frozen weights are gathered for every micro-batch, {} a step and rank, for {} of "
-        "gradients: dp {} sends {} × less here, and its {} fit",
-        human_bytes(total(step.sent)), human_bytes(total(other.sent)), copies.mesh.dp,
-        with_commas(rounded(factor)), human_bytes(static_cast<double>(other.peak.allocated_bytes)));
-  } catch (const OutOfMemory&) {
-    return "";
-  }
 }
 
 }  // namespace nb

@@ -1,10 +1,9 @@
-// What tensor, context and pipeline parallel ranks send, closed form. Per rank and step; bytes of
-// activations are given. Sources: Megatron-LM (arXiv:1909.08053, 3; arXiv:2104.04473, 3.2). And
-// what a mesh should be told of frozen weights. Pure functions.
+// What tensor, context and pipeline parallel ranks send, closed form: steps are held against it.
+// Per rank and step; bytes of activations are given. Sources: Megatron-LM (arXiv:1909.08053, 3;
+// arXiv:2104.04473, 3.2).
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "model/decoder/config.hpp"
 #include "model/train/mesh_step.hpp"
@@ -41,12 +40,4 @@ double ring_bytes(const DecoderConfig& config, const ActivationSize& size, std::
 // rows × tokens × width a micro-batch, to the next stage in forward and to the one before in
 // backward: of a stage in the middle; of two stages half of it.
 double pipeline_bytes(const DecoderConfig& config, const ActivationSize& size, std::int64_t stages);
-// Idle share of ideal time, (p − 1) / m.
-double pipeline_bubble(std::int64_t stages, std::int64_t micro_batches);
-
-// Where adapters are trained beside frozen weights that every rank of a sharded mesh gathers again
-// and again, and copies of them fit: "dp 4 sends 5,600 × less here: …". Empty: nothing to say.
-std::string frozen_weights_finding(const MeshStepRequest& request, const MeshStep& step,
-                                   const DeviceProfile& profile);
-
 }  // namespace nb
