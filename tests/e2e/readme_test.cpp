@@ -80,7 +80,7 @@ constexpr Special kSpecial[] = {
     {"bash tests/faults/run.sh defects --suite suites/nightly.json --devices ascend_910b3 --seeds "
      "1 --noise results/runs/nightly",
      0, kFaults},
-    {"python3 tests/faults/drive.py check", 0, kFaults},
+    {"bash tests/faults/run.sh build", 0, kBuilds},
     {"build/release/npubench_microbench matmul --threads 1", 0, kMicro},
     {"build/release/npubench_products avx512bf16", 0, kMicro},
     {R"x(build/release/npubench_step --request '{"step": {"depth": 4}, "device": {"profile": "ascend_910b3"}, "threads": 1}')x",
