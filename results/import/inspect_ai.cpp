@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "results/foreign/ahead.hpp"
 #include "results/foreign/json_slices.hpp"
 #include "results/foreign/lines.hpp"
 #include "results/import/inspect_log.hpp"
@@ -87,29 +86,19 @@ Result<void> read_inspect_eval(const fs::path& path, ForeignBuilder& builder) {
   NB_TRY(const auto members, slices_of(header_text, header_where));
   InspectLog log(path, builder);
   NB_TRY_VOID(log.header(members, header_where));
-  const auto where_of = [&](const ZipEntry& entry) {
-    return fmt::format("{}: {}", path.string(), entry.name);
-  };
-  // Samples are unpacked and parsed by another thread, with a reader of its own.
-  NB_TRY(const ZipReader ahead_zip, ZipReader::open(path));
-  Ahead<const ZipEntry*, Json> ahead(
-      [&](const ZipEntry* entry) -> Result<Json> {
-        NB_TRY(const std::string text, ahead_zip.read(*entry));
-        return InspectLog::parse_sample(text, where_of(*entry));
-      },
-      [&](const ZipEntry* entry, Json&& sample) {
-        InspectLog::Attachment elsewhere;
-        if (entry->name.ends_with(kShell))
-          elsewhere = [&, prefix = std::string(entry->name, 0, entry->name.size() - kShell.size())
-                                       .append(kAttachments)](const std::string& name) {
-            return attachment_in(zip, prefix, name);
-          };
-        return log.sample(std::move(sample), where_of(*entry), elsewhere);
-      });
-  for (const ZipEntry& entry : zip.entries())
-    if (is_sample(zip, entry.name) && builder.may_be_wanted(entry.name))
-      NB_TRY_VOID(ahead.add(&entry, entry.bytes));
-  NB_TRY_VOID(ahead.finish());
+  for (const ZipEntry& entry : zip.entries()) {
+    if (!is_sample(zip, entry.name) || !builder.may_be_wanted(entry.name)) continue;
+    const std::string where = fmt::format("{}: {}", path.string(), entry.name);
+    NB_TRY(const std::string text, zip.read(entry));
+    InspectLog::Attachment elsewhere;
+    if (entry.name.ends_with(kShell))
+      elsewhere =
+          [&,
+           prefix =
+               std::string(entry.name, 0, entry.name.size() - kShell.size()).append(kAttachments)](
+              const std::string& name) { return attachment_in(zip, prefix, name); };
+    NB_TRY_VOID(log.sample(text, where, elsewhere));
+  }
   log.totals();
   return {};
 }
@@ -125,23 +114,14 @@ Result<void> read_inspect_json(const fs::path& path, ForeignBuilder& builder) {
   NB_TRY_VOID(log.header(members, path.string()));
   const auto samples = members.find("samples");
   if (samples != members.end() && samples->second != "null") {
-    const auto where_of = [&](const JsonSlice& slice) {
-      return fmt::format("{}: /samples/{}", path.string(), slice.key);
-    };
-    Ahead<JsonSlice, Json> ahead(
-        [&](const JsonSlice& slice) {
-          return InspectLog::parse_sample(slice.text, where_of(slice));
-        },
-        [&](const JsonSlice& slice, Json&& sample) {
-          return log.sample(std::move(sample), where_of(slice), {});
-        });
-    NB_TRY_VOID(ahead.finish(for_each_slice(
+    NB_TRY_VOID(for_each_slice(
         samples->second, path.string() + ": /samples",
         [&](const JsonSlice& slice) -> Result<void> {
           if (!builder.may_be_wanted(slice.text, {"id"})) return {};
-          return ahead.add(slice, slice.text.size());
+          const std::string where = fmt::format("{}: /samples/{}", path.string(), slice.key);
+          return log.sample(slice.text, where, {});
         },
-        &file)));
+        &file));
   }
   log.totals();
   return {};

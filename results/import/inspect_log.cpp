@@ -264,7 +264,8 @@ Result<std::vector<SeriesValue>> InspectLog::marks_of(const Json& scores, Foreig
   return values;
 }
 
-Result<Json> InspectLog::parse_sample(std::string_view text, const std::string& where) {
+Result<void> InspectLog::sample(std::string_view text, const std::string& where,
+                                const Attachment& attachment) {
   Json sample = Json::object();
   NB_TRY_VOID(for_each_slice(text, where, [&](const JsonSlice& slice) -> Result<void> {
     if (std::find(std::begin(kMembers), std::end(kMembers), slice.key) == std::end(kMembers))
@@ -272,11 +273,6 @@ Result<Json> InspectLog::parse_sample(std::string_view text, const std::string& 
     NB_TRY(sample[slice.key], parse_slice(slice.text, where + ": /" + slice.key));
     return {};
   }));
-  return sample;
-}
-
-Result<void> InspectLog::sample(Json sample, const std::string& where,
-                                const Attachment& attachment) {
   ++samples_;
   // One score without its scorer's name, in logs of the first releases: migrate_deprecated.
   if (const Json& one = member_of(sample, "score"); one.is_object() && !sample.contains("scores"))

@@ -27,10 +27,10 @@ class InspectLog {
   // The members version, status, eval, plan and results of the log, as they are there. First.
   Result<void> header(const std::map<std::string, std::string_view>& members,
                       const std::string& where);
-  // Of the sample's members those that tell what was asked and how it was marked; most of its bytes
-  // are events. On any thread.
-  static Result<Json> parse_sample(std::string_view text, const std::string& where);
-  Result<void> sample(Json sample, const std::string& where, const Attachment& attachment);
+  // Of the sample's members those that tell what was asked and how it was marked are parsed; most
+  // of its bytes are events.
+  Result<void> sample(std::string_view text, const std::string& where,
+                      const Attachment& attachment);
   // The totals that the log reports, and notes. Last.
   void totals();
 

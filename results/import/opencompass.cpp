@@ -12,7 +12,6 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/base/fs.hpp"
-#include "results/foreign/ahead.hpp"
 #include "results/foreign/json_slices.hpp"
 #include "results/foreign/lines.hpp"
 #include "results/foreign/metric_kinds.hpp"
@@ -112,19 +111,15 @@ Result<void> for_each_item(std::string_view details, const fs::path& path, Mappe
   const std::string where = path.string() + ": /details";
   const bool is_list = details.starts_with('[');
   if (!is_list && !details.starts_with('{')) return {};  // null: totals alone
-  Ahead<JsonSlice, Json> ahead(
-      [&](const JsonSlice& slice) {
-        return parse_slice(slice.text, fmt::format("{}/{}", where, slice.key),
-                           NotNumbers::kRefused);
-      },
-      [&](const JsonSlice& slice, const Json& detail) { return take(slice.key, detail); });
-  return ahead.finish(for_each_slice(
+  return for_each_slice(
       details, where,
       [&](const JsonSlice& slice) -> Result<void> {
         if ((!is_list && !slice.text.starts_with('{')) || !wants(slice.key)) return {};
-        return ahead.add(slice, slice.text.size());
+        NB_TRY(const Json detail, parse_slice(slice.text, fmt::format("{}/{}", where, slice.key),
+                                              NotNumbers::kRefused));
+        return take(slice.key, detail);
       },
-      &file));
+      &file);
 }
 
 struct Marked {
