@@ -3,7 +3,7 @@
 // of 2 to 20 microseconds. parallel.hpp decides how work is cut. One thread makes a team and starts
 // all its loops. oneTBB's parallel_for (static partitioner, the same parts) in its place: of two
 // threads' peak a d2 step reaches 0.526 in place of 0.537, a d4 that decodes 64 sequences 0.552 in
-// place of 0.572 (npubench_microbench step and engine in turn, Zen 5, two cores).
+// place of 0.572 (npubench_microbench step and engine in turn, Zen 4, two cores).
 //
 // 1. A loop has pieces [0, count). They are shared out as one part per worker; workers have the
 //    same parts in every loop of as many pieces, because their caches may still hold those rows.
