@@ -22,10 +22,14 @@ namespace {
 
 using Evaluations = std::vector<const StoredRecord*>;
 
-// Of a report card in its own words, lower case; else what the record's name begins with.
-std::string stage_named(const Record& record) {
-  return is_imported(record) ? record.settings->at("imported").value("stage", "")
-                             : record.name.substr(0, record.name.find('.'));
+// In the words of its own source.
+std::string imported_stage(const Record& record) {
+  return record.settings->at("imported").value("stage", "");
+}
+
+bool is_of_stage(const Record& record, const std::string& stage) {
+  return is_imported(record) ? lowered(imported_stage(record)) == stage
+                             : record.name.starts_with(stage + ".");
 }
 
 Evaluations evaluations_of(const RunRecords& run, const std::string& stage,
@@ -33,7 +37,7 @@ Evaluations evaluations_of(const RunRecords& run, const std::string& stage,
   Evaluations found;
   for (const StoredRecord& stored : run.records) {
     const Record& record = stored.record;
-    if (record.kind != "eval" || stage_named(record) != stage) continue;
+    if (record.kind != "eval" || !is_of_stage(record, stage)) continue;
     if (record.status == "ok")
       found.push_back(&stored);
     else
@@ -47,7 +51,7 @@ std::string stages_text(const RunRecords& run) {
   for (const StoredRecord& stored : run.records)
     if (stored.record.kind == "eval")
       if (std::string stage =
-              is_imported(stored.record) ? stage_named(stored.record) : stage_of(stored.record);
+              is_imported(stored.record) ? imported_stage(stored.record) : stage_of(stored.record);
           !stage.empty())
         stages.insert(std::move(stage));
   return stages.empty() ? "none" : fmt::format("{}", fmt::join(stages, ", "));
@@ -56,7 +60,9 @@ std::string stages_text(const RunRecords& run) {
 // "chat" of "sft.chat"; of an imported one the model, "d32" of "d32.sft", or nothing.
 std::string name_without(const Record& record, const std::string& stage) {
   if (!is_imported(record)) return record.name.substr(stage.size() + 1);
-  return record.name == stage ? "" : record.name.substr(0, record.name.size() - stage.size() - 1);
+  return record.name.size() == stage.size()
+             ? ""
+             : record.name.substr(0, record.name.size() - stage.size() - 1);
 }
 
 bool is_asked(const Metric& metric) {
@@ -316,7 +322,7 @@ Result<StageGains> stage_gains(const RunRecords& run, const std::string& stage_a
   std::set<std::string> devices;
   std::set<std::int64_t> seeds;
   for (const Pair& pair : pairs) {
-    devices.insert(pair.b->record.device);
+    if (!pair.b->record.device.empty()) devices.insert(pair.b->record.device);
     seeds.insert(pair.b->record.seed.value_or(0));
   }
   gains.devices.assign(devices.begin(), devices.end());

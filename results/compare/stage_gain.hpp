@@ -34,6 +34,7 @@ struct StageGain {
   std::optional<double> p, p_holm;  // two-sided; Holm over the metrics of its family
   // A subject, mw/mmlu/colours, of a task that is there too. Tasks are one family, parts another:
   // what is counted twice must not cost the tasks their power.
+  // Of an imported one also a task's other metrics.
   bool is_part = false;
   std::optional<double> visible;   // detectable difference, 80 % power; over seeds alone
   Shown shown = Shown::kNotShown;  // by p_holm < .05

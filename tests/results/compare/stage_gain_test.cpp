@@ -49,6 +49,18 @@ const StageGain* gain_of(const StageGains& gains, const std::string& metric) {
   return nullptr;
 }
 
+// What `npubench eval --name mid` leaves beside the suite's mid.chat and sft.chat.
+TEST(StageGain, AnEvaluationNamedLikeAStageIsNoneOfIt) {
+  FakeRun run("nightly");
+  add(run, "mid", "ascend_910b3", 1, 8, 5);
+  add(run, "sft", "ascend_910b3", 1, 12, 6);
+  run.add_evaluation("ascend_910b3", 1, "other", {{"mw/gsm8k", kEach, test::even}},
+                     [&](Record& record) { rename(run, record, "mid"); });
+  const auto gains = stage_gains(run.read(), "mid", "sft");
+  ASSERT_TRUE(gains) << gains.error().message;
+  EXPECT_EQ(gains->gains.size(), 3U);
+}
+
 TEST(StageGain, SeedsArePairedAndDevicesAveraged) {
   FakeRun run("nightly");
   add_five_seeds(run);
