@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <memory>
 #include <string>
 #include <unordered_map>
 

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "results/store/metric_names.hpp"
 #include "results/text/format.hpp"
 

@@ -1,7 +1,6 @@
 #include "report/score_formats.hpp"
 
 #include <optional>
-#include <vector>
 
 #include "harness/base/csv.hpp"
 #include "harness/base/table.hpp"

@@ -2,8 +2,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
-#include <set>
 
 #include "report/sections.hpp"
 #include "results/store/metric_names.hpp"

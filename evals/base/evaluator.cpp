@@ -1,7 +1,5 @@
 #include "evals/base/evaluator.hpp"
 
-#include <utility>
-
 #include "harness/base/hash.hpp"
 
 namespace nb {

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <cmath>
-#include <utility>
 
 namespace nb {
 namespace {

@@ -1,7 +1,5 @@
 #include "evals/core/microworld.hpp"
 
-#include <string_view>
-#include <utility>
 #include <variant>
 
 #include "evals/core/items.hpp"

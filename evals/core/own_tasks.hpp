@@ -3,10 +3,8 @@
 // carries a digest of the task's entry and rows: another file, another measurement.
 #pragma once
 
-#include <filesystem>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "evals/core/task.hpp"

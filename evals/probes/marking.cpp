@@ -1,6 +1,5 @@
 // Probes of the evaluators, through the same driver as any evaluation: a scripted model whose
 // answer depends on nothing but what it is asked.
-#include <algorithm>
 
 #include "evals/chat/letter_evaluator.hpp"
 #include "evals/chat/number_evaluator.hpp"

@@ -4,7 +4,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <span>
 
 #include "harness/base/check.hpp"
 

@@ -3,7 +3,6 @@
 
 #include <sys/types.h>
 
-#include <string>
 #include <vector>
 
 namespace nb::sandbox {

@@ -4,7 +4,6 @@
 // what each level protects: README.md beside this. Thread-safe: trials may run side by side.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>

@@ -20,7 +20,6 @@
 #include <cstring>
 #include <memory>
 #include <span>
-#include <string_view>
 #include <vector>
 
 namespace nb::sandbox {

@@ -1,7 +1,6 @@
 // Texts that a user brings, as documents to be scored, byte for byte as they are.
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>

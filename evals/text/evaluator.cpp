@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <map>
 #include <numbers>
-#include <optional>
 #include <utility>
 
 #include "evals/base/choice.hpp"

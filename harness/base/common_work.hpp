@@ -17,8 +17,6 @@
 #include <mutex>
 #include <span>
 #include <string>
-#include <string_view>
-#include <vector>
 
 namespace nb {
 

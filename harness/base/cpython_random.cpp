@@ -1,6 +1,5 @@
 #include "harness/base/cpython_random.hpp"
 
-#include <algorithm>
 #include <bit>
 #include <set>
 

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <memory>
 #include <set>
 #include <utility>
 

@@ -6,11 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "harness/base/result.hpp"
 

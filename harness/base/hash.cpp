@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
 
 #include "harness/base/check.hpp"
 #include "harness/base/fs.hpp"

@@ -6,7 +6,6 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <cstdint>
 #include <string_view>
 
 #include "harness/base/text_width.hpp"

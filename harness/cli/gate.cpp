@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
 

@@ -2,7 +2,6 @@
 // that quote them. Nothing is run; a value that a shell would compute is known to be one. Pure.
 #pragma once
 
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>

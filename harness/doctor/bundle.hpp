@@ -2,7 +2,6 @@
 // gives the same bytes: sorted, without times.
 #pragma once
 
-#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "harness/base/check.hpp"

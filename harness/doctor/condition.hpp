@@ -15,10 +15,8 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "harness/doctor/assignments.hpp"
 #include "harness/doctor/check.hpp"

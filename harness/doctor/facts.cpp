@@ -1,7 +1,6 @@
 #include "harness/doctor/facts.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 
 #include "harness/base/ascii.hpp"

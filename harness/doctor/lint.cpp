@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "harness/doctor/condition.hpp"
 #include "harness/doctor/network.hpp"

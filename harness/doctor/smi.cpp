@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "harness/base/csv.hpp"

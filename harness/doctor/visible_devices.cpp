@@ -1,7 +1,5 @@
 #include "harness/doctor/visible_devices.hpp"
 
-#include <cctype>
-
 #include "harness/base/ascii.hpp"
 
 namespace nb::doctor {

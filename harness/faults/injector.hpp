@@ -3,8 +3,6 @@
 // decided where the ranks meet (model/collectives).
 #pragma once
 
-#include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>

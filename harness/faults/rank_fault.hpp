@@ -4,10 +4,8 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "harness/base/fields.hpp"
 #include "harness/base/result.hpp"

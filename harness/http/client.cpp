@@ -5,8 +5,6 @@
 #include <openssl/x509_vfy.h>
 #include <pthread.h>
 
-#include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <chrono>
 #include <csignal>

@@ -2,7 +2,6 @@
 // threads, in the same process and moment. It meets the same caches, since its arrays are as large.
 #pragma once
 
-#include <cstddef>
 #include <vector>
 
 namespace nb {

@@ -7,7 +7,6 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "harness/base/table.hpp"

@@ -3,8 +3,6 @@
 // same answer.
 #include <fmt/format.h>
 
-#include <memory>
-
 #include "harness/microbench/programs.hpp"
 #include "harness/microbench/timing.hpp"
 #include "model/train/predict.hpp"

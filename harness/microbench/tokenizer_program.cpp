@@ -2,7 +2,6 @@
 // novels under GPT-2's vocabulary where the user has the data (NPUBENCH_DATA, else
 // ~/.cache/npubench/data). Verified by decoding before it is timed. Host clock only.
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>

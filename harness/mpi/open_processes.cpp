@@ -16,7 +16,6 @@
 #include <thread>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "harness/base/fs.hpp"
 #include "harness/mpi/openmpi.h"

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "harness/faults/limits.hpp"
 #include "harness/faults/rank_fault.hpp"
 #include "harness/suite/device_entry.hpp"

@@ -3,12 +3,10 @@
 #include <fmt/core.h>
 #include <zlib.h>
 
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <optional>
 #include <streambuf>
-#include <string>
 #include <vector>
 
 #include "harness/base/progress.hpp"

@@ -2,7 +2,6 @@
 // counted, because one cut line must not cost the other million. Not thread-safe.
 #pragma once
 
-#include <filesystem>
 #include <functional>
 #include <istream>
 #include <string>

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "harness/profiler/figures.hpp"
 #include "harness/profiler/table.hpp"

@@ -3,7 +3,6 @@
 // takes the file where it is named.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 

@@ -3,7 +3,6 @@
 // `sim`, of our simulated devices; the two are never subtracted from each other.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>

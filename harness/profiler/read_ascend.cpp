@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "harness/profiler/add_time.hpp"
 #include "harness/profiler/csv_rows.hpp"

@@ -1,6 +1,5 @@
 #include "harness/profiler/sentences.hpp"
 
-#include <algorithm>
 #include <unordered_map>
 
 #include "harness/base/check.hpp"

@@ -1,5 +1,4 @@
 // How an answer can be held to letters.
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "harness/remote/prober.hpp"

@@ -6,7 +6,6 @@
 #include <map>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "harness/base/json_io.hpp"

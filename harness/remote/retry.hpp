@@ -1,7 +1,6 @@
 // When a request is sent again, and how many may be under way. Pure: no clock, no connection.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string_view>
 

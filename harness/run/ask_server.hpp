@@ -2,8 +2,6 @@
 // is scored, what of that belongs into the record. For evaluation.cpp only.
 #pragma once
 
-#include <memory>
-#include <string>
 #include <vector>
 
 #include "evals/base/eval_context.hpp"

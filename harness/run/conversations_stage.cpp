@@ -2,7 +2,6 @@
 // file) and cut, then mixed as nanochat mixes them (tasks/common.py), one per line.
 #include <fmt/format.h>
 
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "harness/base/fs.hpp"

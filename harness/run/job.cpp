@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
 #include "harness/base/fs.hpp"
 #include "model/collectives/remote_ranks.hpp"

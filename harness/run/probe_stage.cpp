@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "evals/probes/probes.hpp"
 #include "harness/base/hash.hpp"
 #include "harness/base/rng.hpp"

@@ -3,7 +3,6 @@
 // bits.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>

@@ -7,7 +7,6 @@
 #include <bit>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <span>
 #include <system_error>
 

@@ -4,7 +4,6 @@
 #include <functional>
 #include <optional>
 #include <random>
-#include <span>
 #include <utility>
 
 namespace nb {

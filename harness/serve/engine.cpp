@@ -1,7 +1,6 @@
 #include "harness/serve/engine.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <exception>
 #include <limits>

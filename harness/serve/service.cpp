@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
-#include <span>
 #include <utility>
 
 #include "harness/base/hash.hpp"

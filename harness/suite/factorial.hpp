@@ -3,7 +3,6 @@
 // high in which arm. Not for: the arms' suites (load.hpp), effects (results/compare/factorial.hpp).
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>

@@ -1,7 +1,5 @@
 #include "model/data/batch_hash.hpp"
 
-#include <string>
-
 namespace nb {
 
 void BatchHash::add(const Batch& batch) {

@@ -1,6 +1,5 @@
 // One document: seven to nine sentences, a line each, about one person, a thing, and what went on
 // nearby.
-#include <algorithm>
 
 #include "model/data/microworld_world.hpp"
 

@@ -2,7 +2,6 @@
 // evaluation. Made once from a seed; documents and items are both read off it.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>

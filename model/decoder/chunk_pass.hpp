@@ -2,8 +2,6 @@
 // are one matrix of rows; attention goes by sequence.
 #pragma once
 
-#include <optional>
-
 #include "model/decoder/config.hpp"
 #include "model/decoder/pass.hpp"
 #include "model/decoder/weights.hpp"

@@ -1,7 +1,6 @@
 #include "model/decoder/part.hpp"
 
 #include <charconv>
-#include <string>
 #include <utility>
 
 #include "harness/base/check.hpp"

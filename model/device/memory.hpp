@@ -10,7 +10,6 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "harness/base/json_io.hpp"
 #include "harness/base/result.hpp"

@@ -4,7 +4,6 @@
 // collectives use the numbers. Plain value.
 #pragma once
 
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <span>
 #include <utility>
 
 #include "harness/base/check.hpp"

@@ -4,8 +4,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <span>
-#include <string>
 #include <utility>
 #include <vector>
 

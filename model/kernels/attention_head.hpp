@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
 #include "model/kernels/attention.hpp"
 #include "model/kernels/attention_format.hpp"

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "harness/base/check.hpp"
 #include "harness/base/json_io.hpp"

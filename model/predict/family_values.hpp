@@ -7,7 +7,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "harness/base/result.hpp"
 #include "model/device/node_links.hpp"

@@ -8,7 +8,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "harness/base/fields.hpp"
 #include "harness/base/result.hpp"

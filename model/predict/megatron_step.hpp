@@ -4,7 +4,6 @@
 // micro-batches are priced once. Pure functions.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <optional>
 #include <vector>

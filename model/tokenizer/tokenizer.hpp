@@ -7,7 +7,6 @@
 // Not for training (train_tokenizer.hpp) nor for rendering conversations.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <span>

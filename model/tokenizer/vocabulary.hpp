@@ -2,10 +2,7 @@
 // rule. No encoding here. Immutable value; hash() names it in records.
 #pragma once
 
-#include <cstddef>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "harness/base/result.hpp"

@@ -1,11 +1,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 
 #include "harness/base/json_io.hpp"
 #include "model/tokenizer/utf8.hpp"

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <utility>
-
 #include "harness/base/check.hpp"
 #include "model/ops/attention.hpp"
 #include "model/ops/model_parallel.hpp"

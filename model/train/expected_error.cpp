@@ -1,7 +1,5 @@
 #include "model/train/expected_error.hpp"
 
-#include <algorithm>
-
 namespace nb {
 namespace {
 

@@ -4,7 +4,6 @@
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
-#include <utility>
 #include <vector>
 
 #include "harness/base/check.hpp"

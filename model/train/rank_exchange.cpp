@@ -1,7 +1,6 @@
 #include "model/train/rank_exchange.hpp"
 
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "harness/base/check.hpp"

@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <span>
-#include <utility>
 
 #include "harness/base/check.hpp"
 #include "harness/base/hash.hpp"

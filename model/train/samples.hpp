@@ -2,7 +2,6 @@
 // recomputing the whole prefix for every token.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <string>
-#include <utility>
 
 #include "harness/base/check.hpp"
 #include "model/ops/optimizer_ops.hpp"

@@ -8,7 +8,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "model/data/loader.hpp"
 #include "model/decoder/decoder.hpp"

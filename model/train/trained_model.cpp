@@ -2,7 +2,6 @@
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "model/train/data_ranks.hpp"
 #include "model/train/loss_scaler.hpp"

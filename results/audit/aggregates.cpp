@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "harness/base/portable_math.hpp"
 #include "results/audit/known_tasks.hpp"

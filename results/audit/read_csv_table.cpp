@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <optional>
 
 #include "harness/base/ascii.hpp"
 #include "harness/base/csv.hpp"

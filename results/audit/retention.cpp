@@ -1,7 +1,5 @@
 #include "results/audit/retention.hpp"
 
-#include <cmath>
-
 #include "harness/base/portable_math.hpp"
 #include "results/audit/aggregates.hpp"
 #include "results/audit/known_tasks.hpp"

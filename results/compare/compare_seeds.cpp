@@ -1,5 +1,4 @@
 // Metrics over all seeds of a node, paired by seed where both sides have it.
-#include <algorithm>
 #include <tuple>
 
 #include "results/compare/compare_metrics.hpp"

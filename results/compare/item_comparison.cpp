@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <utility>
 
 #include "results/compare/item_pairing.hpp"
 #include "results/store/item_pairs.hpp"

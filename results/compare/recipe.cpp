@@ -6,8 +6,6 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <set>
 
 #include "results/compare/recipe_names.hpp"
 #include "results/messages/sentences.hpp"

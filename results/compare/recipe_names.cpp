@@ -1,7 +1,6 @@
 #include "results/compare/recipe_names.hpp"
 
 #include <algorithm>
-#include <array>
 
 namespace nb {
 namespace {

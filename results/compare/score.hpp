@@ -3,7 +3,6 @@
 // it (score_table.cpp) and reports print them.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 

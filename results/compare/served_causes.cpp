@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "results/messages/sentences.hpp"
 #include "results/store/served.hpp"

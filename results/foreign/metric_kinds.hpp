@@ -5,7 +5,6 @@
 
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 
 #include "results/foreign/foreign.hpp"

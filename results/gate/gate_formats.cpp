@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "harness/base/markdown.hpp"
 #include "harness/base/visible_text.hpp"
 #include "results/text/format.hpp"

@@ -3,7 +3,6 @@
 // tells the chance. For gate.cpp and its tests.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "results/gate/gate.hpp"

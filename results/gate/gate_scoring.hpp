@@ -3,7 +3,6 @@
 // and its tests; no records, no files.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "results/gate/gate.hpp"

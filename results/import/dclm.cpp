@@ -1,7 +1,6 @@
 // DCLM's evaluation files: one model's accuracies by task, and its composites of them.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "results/foreign/lines.hpp"

@@ -1,7 +1,6 @@
 // Logs of inspect_ai: .eval archives and JSON files. One sample at a time is in memory.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 

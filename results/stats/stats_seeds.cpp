@@ -1,7 +1,6 @@
 // Independent sides: t tests over seeds and their power; corrections for many tests.
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <limits>
 #include <map>
 #include <numeric>

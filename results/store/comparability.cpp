@@ -1,7 +1,6 @@
 // Which records and tasks may be compared at all: equality of hashes, first differing field named.
 #include "results/store/comparability.hpp"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>

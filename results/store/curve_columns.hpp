@@ -2,7 +2,6 @@
 // of one recipe must have it equal. The names that sources use for them: training/columns.hpp.
 #pragma once
 
-#include <span>
 #include <string_view>
 
 #include "results/store/curve.hpp"

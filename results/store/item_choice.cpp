@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "harness/base/fields.hpp"
 

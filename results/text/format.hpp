@@ -1,7 +1,6 @@
 // Numbers for people, by their unit: "12.3 ms", "1.2 GiB", "0.7350". Files keep full precision.
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "results/stats/stats.hpp"

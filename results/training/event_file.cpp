@@ -6,7 +6,6 @@
 
 #include <array>
 #include <bit>
-#include <cmath>
 #include <cstring>
 
 #include "results/messages/sentences.hpp"

@@ -6,8 +6,6 @@
 // last line; memory is in MiB.
 #include <fmt/core.h>
 
-#include <cmath>
-
 #include "harness/base/ascii.hpp"
 #include "results/messages/sentences.hpp"
 #include "results/training/columns.hpp"

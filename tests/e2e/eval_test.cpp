@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cstring>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "harness/base/fs.hpp"
 #include "model/tokenizer/byte_tokenizer.hpp"

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "evals/composites.hpp"
 #include "evals/task_registry.hpp"

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdio>
-#include <filesystem>
 #include <string>
 #include <vector>
 

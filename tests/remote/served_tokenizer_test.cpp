@@ -2,7 +2,6 @@
 // the server puts in front of texts and ids; what it cannot do or does wrong is said.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "harness/base/fs.hpp"

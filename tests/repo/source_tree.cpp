@@ -1,7 +1,6 @@
 #include "tests/repo/source_tree.hpp"
 
 #include <algorithm>
-#include <filesystem>
 
 #include "harness/base/fs.hpp"
 

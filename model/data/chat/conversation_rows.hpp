@@ -3,7 +3,6 @@
 // ever. Not thread-safe: one owner. The set outlives it.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include "harness/base/json_io.hpp"

@@ -2,9 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <bit>
-
 #include "harness/base/hash.hpp"
 #include "harness/base/parallel.hpp"
 

@@ -1,5 +1,4 @@
 // Soft-cap and cross-entropy, step by step on rows of logits.
-#include <algorithm>
 
 #include "model/kernels/cap_scalars.hpp"
 #include "model/kernels/self_test/cases.hpp"

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "evals/base/eval_metrics.hpp"
 #include "evals/core/task_table.hpp"
 #include "evals/task_registry.hpp"

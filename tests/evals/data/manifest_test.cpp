@@ -2,9 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <fstream>
-
 #include "harness/base/fs.hpp"
 #include "tests/support/data_dir.hpp"
 #include "tests/support/temp_dir.hpp"

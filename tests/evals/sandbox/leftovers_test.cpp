@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <filesystem>
 #include <functional>
 #include <thread>
 

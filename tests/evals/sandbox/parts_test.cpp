@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <fstream>
 #include <thread>
 
 #include "evals/sandbox/guard.hpp"

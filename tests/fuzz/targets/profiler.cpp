@@ -1,5 +1,4 @@
 // harness/profiler: what profilers of NPUs and GPUs write.
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <sstream>
 

@@ -1,6 +1,5 @@
 // results/training: logs of trainers, one target a format of training_formats().
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 #include "harness/base/check.hpp"

@@ -4,8 +4,6 @@
 
 #include <atomic>
 #include <cmath>
-#include <cstdint>
-#include <functional>
 #include <stdexcept>
 #include <thread>
 #include <vector>

@@ -4,9 +4,7 @@
 
 #include <cmath>
 #include <cstdlib>
-#include <functional>
 #include <limits>
-#include <map>
 #include <sstream>
 
 #include "harness/base/check.hpp"

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "harness/base/fs.hpp"
 #include "model/predict/megatron_fit_batch.hpp"

@@ -2,7 +2,6 @@
 // compiled for it, and on the real one.
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 

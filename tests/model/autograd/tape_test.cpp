@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "harness/base/check.hpp"
 #include "model/ops/activations.hpp"

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <map>
-#include <vector>
 
 #include "harness/base/rng.hpp"
 

@@ -7,8 +7,6 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
-#include <memory>
-#include <numeric>
 
 #include "harness/base/check.hpp"
 #include "harness/base/parallel.hpp"

@@ -1,7 +1,6 @@
 // Who hears a sample's tokens may end it; and the rules that hold an end back.
 #include <gtest/gtest.h>
 
-#include <map>
 #include <vector>
 
 #include "harness/base/check.hpp"

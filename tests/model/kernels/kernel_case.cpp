@@ -5,7 +5,6 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <limits>
 
 #include "harness/base/parallel.hpp"
 #include "harness/base/rng.hpp"

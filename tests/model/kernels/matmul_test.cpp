@@ -5,7 +5,6 @@
 #include <atomic>
 #include <bit>
 #include <chrono>
-#include <cmath>
 #include <functional>
 #include <limits>
 #include <thread>

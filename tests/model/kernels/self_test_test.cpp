@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>
-#include <ctime>
 #include <functional>
 #include <string>
 

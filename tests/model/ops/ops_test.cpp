@@ -3,11 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "harness/base/check.hpp"

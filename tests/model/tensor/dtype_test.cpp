@@ -4,8 +4,6 @@
 
 #include <bit>
 #include <cmath>
-#include <limits>
-#include <vector>
 
 namespace nb {
 namespace {

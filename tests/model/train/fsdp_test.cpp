@@ -1,7 +1,6 @@
 // BASE with weights that cards share, against plain data parallelism, through the stage that a
 // suite runs.
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "model/decoder/parameters.hpp"

@@ -5,8 +5,6 @@
 
 #include <cmath>
 #include <limits>
-#include <optional>
-#include <vector>
 
 #include "model/decoder/presets.hpp"
 #include "model/device/profile.hpp"

@@ -6,7 +6,6 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 
 #include "harness/base/fs.hpp"
 #include "harness/base/progress.hpp"

@@ -2,7 +2,6 @@
 // not.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "results/compare/compare.hpp"

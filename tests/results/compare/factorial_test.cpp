@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "tests/results/fake_run.hpp"

@@ -1,8 +1,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "results/foreign/lines.hpp"
 #include "results/import/formats.hpp"
 #include "results/import/to_records.hpp"

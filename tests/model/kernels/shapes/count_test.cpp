@@ -5,7 +5,6 @@
 #include <bit>
 #include <cmath>
 #include <cstdio>
-#include <numeric>
 #include <set>
 
 #include "model/tensor/dtype.hpp"

@@ -4,8 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "model/kernels/cross_entropy.hpp"
 #include "model/kernels/embedding.hpp"
 #include "model/kernels/reference/cross_entropy.hpp"
