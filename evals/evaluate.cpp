@@ -48,7 +48,7 @@ class Run {
 
   Result<EvalResult> with_model(LanguageModel& model) {
     NB_TRY_VOID(evaluator_.check_tokenizer(model.tokenizer()), std::string(task_.id));
-    NB_TRY_VOID(take_what_is_done());
+    NB_TRY_VOID(load_finished_items());
     NB_TRY(input_hash_, hash_inputs(model));
     std::vector<std::size_t> wanted;
     for (std::size_t i = 0; i < records_.size(); ++i)
@@ -69,10 +69,10 @@ class Run {
     const std::size_t step = batch_items();
     for (std::size_t begin = 0; begin < stored.size(); begin += step) {
       const auto batch = stored.subspan(begin, std::min(step, stored.size() - begin));
-      std::vector<std::optional<Result<ItemRecord>>> marks(batch.size());
-      mark_all(evaluator, marks, [&](std::size_t k) { return batch[k]; });
+      std::vector<std::optional<Result<ItemRecord>>> graded(batch.size());
+      grade_all(evaluator, graded, [&](std::size_t k) { return batch[k]; });
       for (std::size_t k = 0; k < batch.size(); ++k)
-        NB_TRY_VOID(keep(batch[k].item, std::move(*marks[k]), 0, batch[k].texts));
+        NB_TRY_VOID(keep(batch[k].item, std::move(*graded[k]), 0, batch[k].texts));
       report(begin + batch.size());
     }
     return finish("stored texts", 0, /*is_generated=*/false);
@@ -136,7 +136,7 @@ class Run {
     return hash.hex();
   }
 
-  Result<void> take_what_is_done() {
+  Result<void> load_finished_items() {
     if (!context_.done) return {};
     NB_TRY(auto done, context_.done(task_.id));
     for (ItemRecord& record : done) {
@@ -194,8 +194,8 @@ class Run {
     show_gold(model, batch, counts);
     const auto keep_item = [&](std::size_t k, std::size_t from, std::span<const ScoreResult> its) {
       return keep(batch[k],
-                  evaluator.mark(asked(batch[k]), std::span(requests).subspan(from, counts[k]), its,
-                                 model.tokenizer()),
+                  evaluator.grade(asked(batch[k]), std::span(requests).subspan(from, counts[k]),
+                                  its, model.tokenizer()),
                   cut[k], {});
     };
     try {
@@ -241,40 +241,40 @@ class Run {
           texts.push_back(texts_of(*failure.generated[k], model.tokenizer()));
         }
     }
-    std::vector<std::optional<Result<ItemRecord>>> marks(places.size());
-    mark_all(evaluator, marks, [&](std::size_t k) {
+    std::vector<std::optional<Result<ItemRecord>>> graded(places.size());
+    grade_all(evaluator, graded, [&](std::size_t k) {
       StoredTexts stored{asked(batch[places[k]]), texts[k].texts, texts[k].is_finite};
       for (std::string& text : stored.texts)
         text = evaluator.stored_text(stored.item, TextForm::kAnswer, std::move(text));
       return stored;
     });
     for (std::size_t k = 0; k < places.size(); ++k)
-      NB_TRY_VOID(keep(batch[places[k]], std::move(*marks[k]), cut[places[k]], texts[k].texts));
+      NB_TRY_VOID(keep(batch[places[k]], std::move(*graded[k]), cut[places[k]], texts[k].texts));
     if (!trouble.empty()) return run_error(trouble);
     return {};
   }
 
   template <class TextsOf>
-  static void mark_all(const GeneratingEvaluator& evaluator,
-                       std::vector<std::optional<Result<ItemRecord>>>& marks, TextsOf texts_of) {
-    parallel_for(marks.size(), 1, [&](std::size_t k) {
+  static void grade_all(const GeneratingEvaluator& evaluator,
+                        std::vector<std::optional<Result<ItemRecord>>>& graded, TextsOf texts_of) {
+    parallel_for(graded.size(), 1, [&](std::size_t k) {
       const StoredTexts stored = texts_of(k);
-      marks[k] = evaluator.mark(stored.item, stored.texts);
-      if (!stored.is_finite && *marks[k]) marks[k] = not_finite(**marks[k]);
+      graded[k] = evaluator.grade(stored.item, stored.texts);
+      if (!stored.is_finite && *graded[k]) graded[k] = not_finite(**graded[k]);
     });
   }
 
-  // Without the mark that a text of such a model got.
-  static ItemRecord not_finite(const ItemRecord& marked) {
+  // Without the score that a text of such a model got.
+  static ItemRecord not_finite(const ItemRecord& graded) {
     ItemRecord record;
-    record.gold = marked.gold;
+    record.gold = graded.gold;
     record.reason = kNotFinite;
     return record;
   }
 
-  Result<void> keep(std::size_t i, Result<ItemRecord> marked, std::int64_t cut_tokens,
+  Result<void> keep(std::size_t i, Result<ItemRecord> graded, std::int64_t cut_tokens,
                     std::vector<std::string> texts) {
-    NB_TRY(ItemRecord record, std::move(marked), describe(i));
+    NB_TRY(ItemRecord record, std::move(graded), describe(i));
     record.id = evaluator_.item_id(i);
     record.prompt_hash = prompt_hashes_[i];
     record.cut_tokens = cut_tokens;
@@ -396,9 +396,9 @@ Result<EvalResult> evaluate(const Task& task, const Evaluator& evaluator,
   return Run(task, evaluator, context).with_model(model);
 }
 
-Result<EvalResult> mark_stored(const Task& task, const GeneratingEvaluator& evaluator,
-                               std::span<const StoredTexts> stored, const EvalContext& context,
-                               ItemsWithoutTexts missing) {
+Result<EvalResult> grade_stored(const Task& task, const GeneratingEvaluator& evaluator,
+                                std::span<const StoredTexts> stored, const EvalContext& context,
+                                ItemsWithoutTexts missing) {
   Run run(task, evaluator, context);
   if (missing == ItemsWithoutTexts::kLeftOut) run.leave_out_all_but(stored);
   return run.with_texts(evaluator, stored);

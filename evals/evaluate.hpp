@@ -44,14 +44,14 @@ Result<EvalResult> evaluate(const Task& task, const Evaluator& evaluator,
 struct StoredTexts {
   std::size_t item = 0;
   std::vector<std::string> texts;
-  bool is_finite = true;  // false: the logits of the model that said them were not; no mark
+  bool is_finite = true;  // false: the logits of the model that said them were not; no score
 };
 
 // Items without texts are other processes' (kOfOthers: no metrics then), or no part of the result,
 // which counts them and can be compared only with one of the same items (kLeftOut).
 enum class ItemsWithoutTexts { kOfOthers, kLeftOut };
-Result<EvalResult> mark_stored(const Task& task, const GeneratingEvaluator& evaluator,
-                               std::span<const StoredTexts> stored, const EvalContext& context,
-                               ItemsWithoutTexts missing = ItemsWithoutTexts::kOfOthers);
+Result<EvalResult> grade_stored(const Task& task, const GeneratingEvaluator& evaluator,
+                                std::span<const StoredTexts> stored, const EvalContext& context,
+                                ItemsWithoutTexts missing = ItemsWithoutTexts::kOfOthers);
 
 }  // namespace nb

@@ -28,7 +28,7 @@ struct ShownPrompt {
   std::int64_t prompt_tokens = 0;
   std::int64_t cut_tokens = 0;         // dropped, so that it fits the context
   std::vector<ShownRequest> requests;  // of scored items
-  std::string answer;                  // of generated ones: a text that is marked right
+  std::string answer;                  // of generated ones: a text that is graded right
 };
 
 struct ShownTask {

@@ -101,7 +101,7 @@ std::vector<std::string> known_names(std::span<const Task> own) {
 
 constexpr std::size_t kListedVariants = 8;  // beside the nearest one
 
-// "mmlu:anatomy": the task as it is, of that part or marked in that way.
+// "mmlu:anatomy": the task as it is, of that part or graded in that way.
 Result<Task> variant_named(const std::string& name, const std::string& prefix) {
   const std::size_t colon = name.find(':');
   const std::string id = name.substr(0, colon), variant = name.substr(colon + 1);

@@ -21,7 +21,7 @@ struct CsvFile {
 // metrics.csv always; comparison_<n>.csv, verdicts.csv, main_effects.csv and curves.csv where there
 // is something in them.
 std::vector<CsvFile> csv_files(const ReportContext& context);
-// flips.csv: every item whose mark differs, written as it is read, since there may be hundreds of
+// flips.csv: every item whose score differs, written as it is read, since there may be hundreds of
 // thousands.
 class FlipsCsv {
  public:

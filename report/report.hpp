@@ -56,8 +56,8 @@ struct ReportFiles {
 };
 
 // Every pair of devices that share a record in the run: A is the one that `is_baseline` (a GPU),
-// else the first by name. Of an experiment's arms the two ends: the others are for its main
-// effects.
+// else the first by name. Of an experiment's configurations the two ends: the others are for its
+// main effects.
 std::vector<Comparison> device_comparisons(
     const RunRecords& run, const std::function<bool(const std::string& device)>& is_baseline = {});
 

@@ -299,7 +299,7 @@ std::vector<DifferenceRow> difference_rows(const Comparison& c) {
     row.difference = s.test->difference;
     if (s.test->df > 0) row.interval95 = s.test->interval95;
     row.shown = s.shown;
-    row.visible = s.visible();
+    row.min_detectable = s.min_detectable();
     row.seed_method = s.method;
     row.seeds = s.a.size();
     row.fixed_weights = s.all_fixed;
@@ -331,7 +331,7 @@ std::vector<DifferenceRow> difference_rows(const Comparison& c) {
       row.difference = *m.difference;
       row.interval95 = m.interval95;
       row.shown = m.shown;
-      row.visible = m.visible;
+      row.min_detectable = m.min_detectable;
       row.method = m.method;
       row.seeds = pair.a->record.seed ? 1 : 0;
       row.fixed_weights = pair.fixed_weights;

@@ -55,7 +55,7 @@ struct DifferenceRow {
   double a = 0, b = 0, difference = 0;
   std::optional<Interval> interval95;
   Shown shown = Shown::kNothing;
-  std::optional<double> visible;  // detectable difference, 80 % power
+  std::optional<double> min_detectable;  // detectable difference, 80 % power
   SeedMethod seed_method = SeedMethod::kNone;
   Sentence method;        // of a single pair
   std::size_t seeds = 0;  // 0: one pair without seed

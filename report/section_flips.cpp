@@ -1,4 +1,4 @@
-// Items whose mark differs between two sides: counted by task, then one by one.
+// Items whose score differs between two sides: counted by task, then one by one.
 #include <fmt/core.h>
 
 #include "report/sections.hpp"

@@ -40,7 +40,7 @@ TextTable table_of(const Words& say, const Comparison& c, const std::vector<Diff
     table.rows.push_back({row.node, row.metric, value_text(row.a, row.unit),
                           value_text(row.b, row.unit), signed_text(row.difference, row.unit),
                           row.interval95 ? interval_text(*row.interval95, row.unit) : "—",
-                          shown_text(say, row.shown, row.visible, row.unit)});
+                          shown_text(say, row.shown, row.min_detectable, row.unit)});
   return table;
 }
 
@@ -66,7 +66,7 @@ TextTable pair_table(const Words& say, const Comparison& c) {
       table.rows.push_back({describe(node), row.name, cell(row.a), cell(row.b),
                             row.difference ? signed_text(*row.difference, row.unit) : "—",
                             row.interval95 ? interval_text(*row.interval95, row.unit) : "",
-                            shown_text(say, row.shown, row.visible, row.unit), note});
+                            shown_text(say, row.shown, row.min_detectable, row.unit), note});
     }
   }
   return table;

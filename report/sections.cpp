@@ -72,7 +72,7 @@ std::string file_part(std::string name) {
   return name;
 }
 
-std::string shown_text(const Words& say, Shown shown, const std::optional<double>& visible,
+std::string shown_text(const Words& say, Shown shown, const std::optional<double>& min_detectable,
                        const std::string& unit) {
   switch (shown) {
     case Shown::kNothing:
@@ -86,7 +86,8 @@ std::string shown_text(const Words& say, Shown shown, const std::optional<double
     case Shown::kNotShown:
       break;
   }
-  return visible ? say("shown_not_visible", rounded_value(*visible, unit)) : say("shown_not");
+  return min_detectable ? say("shown_not_visible", rounded_value(*min_detectable, unit))
+                        : say("shown_not");
 }
 
 }  // namespace nb

@@ -68,7 +68,7 @@ std::vector<const StoredRecord*> records_of(const RunRecords& run, std::string_v
 // A name with everything but letters and digits as '_': part of a file's name.
 std::string file_part(std::string name);
 // "B better", or "not established (a change of 0.01 would have shown)".
-std::string shown_text(const Words& say, Shown shown, const std::optional<double>& visible,
+std::string shown_text(const Words& say, Shown shown, const std::optional<double>& min_detectable,
                        const std::string& unit);
 
 }  // namespace nb

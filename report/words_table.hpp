@@ -181,9 +181,10 @@ inline constexpr PhraseRow kPhrases[] = {
     {"not_gated", "Not gated: no baseline was given (npubench gate BASE CANDIDATE).",
      "未经门禁：没有给出基线（npubench gate BASE CANDIDATE）。"},
     {"uncalibrated",
-     "Uncalibrated: there is no noise card, so margins are max(1 pp, 6/n) and do not account for "
+     "Uncalibrated: there is no noise profile, so margins are max(1 pp, 6/n) and do not account "
+     "for "
      "flips between healthy runs.",
-     "未校准：没有噪声卡，因此裕量为 max(1 pp, 6/n)，不考虑健康运行之间的翻转。"},
+     "未校准：没有噪声概况，因此裕量为 max(1 pp, 6/n)，不考虑健康运行之间的翻转。"},
     {"n_identical_checks", "{} check is bit-identical (PASS).|{} checks are bit-identical (PASS).",
      "{} 项检查逐位相同（PASS）。"},
     {"nothing_judged", "The gate judged nothing.", "门禁没有判定任何内容。"},

@@ -27,8 +27,8 @@ struct EvalContext {
   std::map<std::string, std::string> file_digests;
   MicroworldSettings microworld;  // of mw/… tasks: the world that the model was trained on
   std::function<ScorerFault(std::string_view task)> fault;  // empty: none
-  bool only_looked_at = false;  // items are read for people; nothing is asked or marked
-  // Which item the model is asked, and marked by, in place of item i of so many; empty: i itself.
+  bool only_looked_at = false;  // items are read for people; nothing is asked or graded
+  // Which item the model is asked, and graded by, in place of item i of so many; empty: i itself.
   // Broken on purpose: items and prompts are hashed and named as if i had been asked.
   std::function<std::size_t(std::size_t i, std::size_t items)> asked_instead;
   // Items done of all items of that task and this shard; empty: none.

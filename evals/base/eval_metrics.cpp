@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "results/store/metric_names.hpp"
-#include "results/store/no_mark.hpp"
+#include "results/store/no_score.hpp"
 
 namespace nb {
 namespace {
@@ -50,7 +50,7 @@ Metric count_metric(std::string_view task, std::string_view name, std::int64_t c
 }
 
 std::string not_scored_reason(std::span<const ItemRecord> items) {
-  const auto count = std::ranges::count_if(items, has_no_mark);
+  const auto count = std::ranges::count_if(items, has_no_score);
   if (count == 0) return "";
   const auto untold = std::ranges::count(items, kNoLetters, &ItemRecord::reason);
   const std::string its = count == 1 ? "its" : "their";
@@ -77,7 +77,7 @@ Metric without_value(Metric metric, const std::string& reason) {
 }
 
 std::optional<Metric> not_scored_metric(std::string_view task, std::span<const ItemRecord> items) {
-  const auto count = std::ranges::count_if(items, has_no_mark);
+  const auto count = std::ranges::count_if(items, has_no_score);
   if (count == 0) return std::nullopt;
   const auto n = static_cast<std::int64_t>(items.size());
   const double share = static_cast<double>(count) / static_cast<double>(n);

@@ -27,7 +27,7 @@ Metric count_metric(std::string_view task, std::string_view name, std::int64_t c
                     std::int64_t n);
 
 // Accuracy and centred accuracy of the items, with Wilson's interval. At least one item.
-// "3 of 100 items have no score: …", of items without a mark (no_mark.hpp); empty: none.
+// "3 of 100 items have no score: …", of items without a score (no_score.hpp); empty: none.
 std::string not_scored_reason(std::span<const ItemRecord> items);
 // What stands behind the colon of such a reason; of any other one that the numbers are not finite.
 std::string why_unscored(std::string_view reason);

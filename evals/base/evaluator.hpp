@@ -1,5 +1,5 @@
 // One benchmark, loaded: its items in the order evaluated, what is asked of a model about each, how
-// the answer is marked. Two kinds: items that are scored (ScoringEvaluator) and items that are
+// the answer is graded. Two kinds: items that are scored (ScoringEvaluator) and items that are
 // answered by a text (GeneratingEvaluator). An evaluator never prints, never reads a clock and
 // never calls a model: evaluate.hpp does, for any part of the items, in any batches, with resume.
 // Immutable after loading; const members may be called from several threads at once.
@@ -45,8 +45,8 @@ struct ChosenForm {
 // models never see it.
 struct Gold {
   std::size_t request = 0;  // scored: which of the item's requests is the right one
-  std::string text;         // answered: a text that is marked right
-  std::string wrong_text;   // answered: a text of the right form that is marked wrong
+  std::string text;         // answered: a text that is graded right
+  std::string wrong_text;   // answered: a text of the right form that is graded wrong
 };
 
 // Of an item's prompt texts: ItemRecord::prompt_hash.
@@ -62,7 +62,7 @@ class Evaluator {
   virtual std::string item_id(std::size_t i) const = 0;
   // What files call it, for messages and completion files: "HumanEval/12", "row 7".
   virtual std::string public_id(std::size_t i) const = 0;
-  // All that decides what is asked and how it is marked, gold included; hashed into comparability.
+  // All that decides what is asked and how it is graded, gold included; hashed into comparability.
   virtual std::string item_bytes(std::size_t i) const = 0;
   // Prompt texts as the model gets them (before tokens); hashed into comparability and the record.
   virtual std::vector<std::string> prompts(std::size_t i) const = 0;
@@ -104,9 +104,9 @@ class ScoringEvaluator : public Evaluator {
   virtual Result<Requests> requests(std::size_t i, const Tokenizer& tokenizer,
                                     std::int64_t context_length) const = 0;
   // id, prompt_hash and cut_tokens are filled by the caller.
-  virtual ItemRecord mark(std::size_t i, std::span<const ScoreRequest> requests,
-                          std::span<const ScoreResult> scores,
-                          const Tokenizer& tokenizer) const = 0;
+  virtual ItemRecord grade(std::size_t i, std::span<const ScoreRequest> requests,
+                           std::span<const ScoreResult> scores,
+                           const Tokenizer& tokenizer) const = 0;
 };
 
 // A text: the model goes on from a prompt, the answer is taken out of what it says.
@@ -122,10 +122,10 @@ class GeneratingEvaluator : public Evaluator {
                                 std::int64_t max_tokens) const = 0;
   // texts: one per sample, without the prompt, specials by their names ("<|python_start|>"). Fills
   // ok (any sample), sample_ok, prediction, gold, reason; id, prompt_hash, cut_tokens and texts are
-  // filled by the caller. Called from several threads at once, so a slow marking (sandbox) is run
+  // filled by the caller. Called from several threads at once, so a slow grading (sandbox) is run
   // for several items together. An error is trouble of this computer, never a wrong answer.
-  virtual Result<ItemRecord> mark(std::size_t i, std::span<const std::string> texts) const = 0;
-  // A text as mark() takes it: a model's answer, or of a completion file, which need not come from
+  virtual Result<ItemRecord> grade(std::size_t i, std::span<const std::string> texts) const = 0;
+  // A text as grade() takes it: a model's answer, or of a completion file, which need not come from
   // a chat model, of a form that has_form() admits. Default: as it is, whatever its form.
   virtual std::string stored_text(std::size_t i, TextForm form, std::string text) const;
   virtual bool has_form(TextForm form) const;

@@ -31,10 +31,10 @@ struct Task {
   std::string_view dataset;  // name or group in the data manifest, or one of the two above
   std::int64_t rows = 0;     // in the dataset; 0: generated, as many as asked for
   int shots = 0;
-  // Of prompts and marking; raised when the same model could score otherwise.
+  // Of prompts and grading; raised when the same model could score otherwise.
   std::string_view version;
   // What can stand behind the id and a colon: a part of the items ("mmlu:anatomy") or another way
-  // to mark them ("gsm8k:flexible"), a task of its own then. nullptr: nothing can.
+  // to grade them ("gsm8k:flexible"), a task of its own then. nullptr: nothing can.
   std::vector<std::string_view> (*variants)() = nullptr;
   std::shared_ptr<const CoreTask> core = nullptr;  // of CORE-style tasks
   std::string variant = {};                        // which one this is; empty: the task as it is

@@ -17,7 +17,7 @@
 #include "model/data/microworld_chat.hpp"
 #include "model/tokenizer/chat_tokens.hpp"
 #include "results/store/metric_names.hpp"
-#include "results/store/no_mark.hpp"
+#include "results/store/no_score.hpp"
 
 namespace nb {
 
@@ -115,8 +115,8 @@ Result<ScoringEvaluator::Requests> LetterEvaluator::requests(std::size_t i,
   return result;
 }
 
-ItemRecord LetterEvaluator::mark(std::size_t i, std::span<const ScoreRequest>,
-                                 std::span<const ScoreResult> scores, const Tokenizer&) const {
+ItemRecord LetterEvaluator::grade(std::size_t i, std::span<const ScoreRequest>,
+                                  std::span<const ScoreResult> scores, const Tokenizer&) const {
   ItemRecord record;
   record.gold = item(i).letters[item(i).gold];
   if (!are_finite(scores)) {

@@ -41,8 +41,8 @@ class LetterEvaluator : public ScoringEvaluator {
   Result<Requests> requests(std::size_t i, const Tokenizer& tokenizer,
                             std::int64_t context_length) const override;
   // prediction and gold are letters, log_probs one a letter.
-  ItemRecord mark(std::size_t i, std::span<const ScoreRequest> requests,
-                  std::span<const ScoreResult> scores, const Tokenizer& tokenizer) const override;
+  ItemRecord grade(std::size_t i, std::span<const ScoreRequest> requests,
+                   std::span<const ScoreResult> scores, const Tokenizer& tokenizer) const override;
 
  private:
   const ChoiceItem& item(std::size_t i) const { return items_[kept_[i]]; }

@@ -120,7 +120,7 @@ std::optional<std::string> NumberEvaluator::extracted(std::string_view text) con
   return filter_ == AnswerFilter::kFlexible ? last_number(text) : extract_answer(text);
 }
 
-Result<ItemRecord> NumberEvaluator::mark(std::size_t i, std::span<const std::string> texts) const {
+Result<ItemRecord> NumberEvaluator::grade(std::size_t i, std::span<const std::string> texts) const {
   const std::string number = extract_answer(items_[i].answer).value();
   const std::string wanted = filter_ == AnswerFilter::kFlexible ? plain_number(number) : number;
   const auto is_right = [&](const std::optional<std::string>& answer) {

@@ -52,7 +52,7 @@ class NumberEvaluator : public GeneratingEvaluator {
                         std::int64_t max_tokens) const override;
   // prediction: the number of the first text (at most 40 characters), or the majority's; reason "no
   // answer" when no text has one.
-  Result<ItemRecord> mark(std::size_t i, std::span<const std::string> texts) const override;
+  Result<ItemRecord> grade(std::size_t i, std::span<const std::string> texts) const override;
   // An answer: as it is. A completion: a last line "A: 72", as in the solutions that come with
   // GSM8K, counts as "#### 72". There are no programs.
   std::string stored_text(std::size_t i, TextForm form, std::string text) const override;

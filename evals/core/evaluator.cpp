@@ -7,8 +7,8 @@
 
 #include "evals/base/eval_metrics.hpp"
 #include "evals/core/bundle.hpp"
+#include "evals/core/grade.hpp"
 #include "evals/core/items.hpp"
-#include "evals/core/mark.hpp"
 #include "evals/core/microworld.hpp"
 #include "evals/core/own_tasks.hpp"
 #include "evals/core/prompt.hpp"
@@ -161,10 +161,10 @@ Result<ScoringEvaluator::Requests> CoreEvaluator::requests(std::size_t i,
   return result;
 }
 
-ItemRecord CoreEvaluator::mark(std::size_t i, std::span<const ScoreRequest> requests,
-                               std::span<const ScoreResult> scores,
-                               const Tokenizer& tokenizer) const {
-  return nb::mark(item(i), task_.type, requests, scores, tokenizer, fault_);
+ItemRecord CoreEvaluator::grade(std::size_t i, std::span<const ScoreRequest> requests,
+                                std::span<const ScoreResult> scores,
+                                const Tokenizer& tokenizer) const {
+  return nb::grade(item(i), task_.type, requests, scores, tokenizer, fault_);
 }
 
 }  // namespace nb

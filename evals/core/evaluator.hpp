@@ -1,4 +1,4 @@
-// A CORE-style task as an Evaluator: rows → order → prompts → spans → marks (nanochat's
+// A CORE-style task as an Evaluator: rows → order → prompts → spans → scores (nanochat's
 // base_eval.py).
 #pragma once
 
@@ -47,8 +47,8 @@ class CoreEvaluator : public ScoringEvaluator {
   std::vector<Metric> more_metrics(std::span<const ItemRecord> items) const override;
   Result<Requests> requests(std::size_t i, const Tokenizer& tokenizer,
                             std::int64_t context_length) const override;
-  ItemRecord mark(std::size_t i, std::span<const ScoreRequest> requests,
-                  std::span<const ScoreResult> scores, const Tokenizer& tokenizer) const override;
+  ItemRecord grade(std::size_t i, std::span<const ScoreRequest> requests,
+                   std::span<const ScoreResult> scores, const Tokenizer& tokenizer) const override;
 
  private:
   CoreEvaluator(const CoreTask& task, CoreTaskData data, const EvalContext& context);

@@ -61,7 +61,7 @@ Result<void> try_out(const std::vector<HumanEvalProblem>& problems,
   return {};
 }
 
-// After a few canonical solutions have passed here, where anything is to be marked.
+// After a few canonical solutions have passed here, where anything is to be graded.
 Result<std::unique_ptr<Evaluator>> with_sandbox(const Task& task,
                                                 std::vector<HumanEvalProblem> problems,
                                                 const EvalContext& context) {
@@ -180,8 +180,8 @@ std::map<std::string, std::string> HumanEvalEvaluator::form_comparability(TextFo
        form == TextForm::kAnswer ? "first Markdown block, else the whole text" : "the whole text"}};
 }
 
-Result<ItemRecord> HumanEvalEvaluator::mark(std::size_t i,
-                                            std::span<const std::string> texts) const {
+Result<ItemRecord> HumanEvalEvaluator::grade(std::size_t i,
+                                             std::span<const std::string> texts) const {
   ItemRecord record;
   record.gold = name(Outcome::kPassed);
   for (const std::string& text : texts) {

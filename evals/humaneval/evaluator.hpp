@@ -14,12 +14,12 @@
 
 namespace nb {
 
-// Part of comparability: raise it when the same text could be marked otherwise.
+// Part of comparability: raise it when the same text could be graded otherwise.
 inline constexpr std::string_view kHumanEvalVersion = "humaneval-2";
 
 // Reads the data, finds a sandbox and runs the canonical solutions of a few problems in it: an
 // error when one of them fails, since then nothing that this host says about others is worth
-// anything. EvalContext::only_looked_at: no sandbox is needed, and nothing may be marked.
+// anything. EvalContext::only_looked_at: no sandbox is needed, and nothing may be graded.
 Result<std::unique_ptr<Evaluator>> load_humaneval(const Task& task, const EvalContext& context);
 // mw/humaneval: the same with generated problems.
 Result<std::unique_ptr<Evaluator>> load_microworld_programs(const Task& task,
@@ -52,7 +52,7 @@ class HumanEvalEvaluator : public GeneratingEvaluator {
   Result<Prompt> prompt(std::size_t i, const Tokenizer& tokenizer,
                         std::int64_t max_tokens) const override;
   // prediction: the outcome of the first sample that passed, else of the first; gold: "passed".
-  Result<ItemRecord> mark(std::size_t i, std::span<const std::string> texts) const override;
+  Result<ItemRecord> grade(std::size_t i, std::span<const std::string> texts) const override;
   std::string stored_text(std::size_t i, TextForm form, std::string text) const override;
   // Answers where more than half of the texts have a Markdown block, programs where more than half
   // begin without indentation and define the function, else completions.

@@ -1,5 +1,5 @@
 // Three models whose score is known before they are asked, for every task: they show that an
-// evaluator marks what is right as right and what is wrong as wrong. They learn what is right
+// evaluator grades what is right as right and what is wrong as wrong. They learn what is right
 // through GoldReader, the side channel that evaluate.cpp has for them alone.
 #pragma once
 

@@ -116,8 +116,8 @@ Result<ScoringEvaluator::Requests> TextEvaluator::requests(std::size_t i,
   return result;
 }
 
-ItemRecord TextEvaluator::mark(std::size_t i, std::span<const ScoreRequest>,
-                               std::span<const ScoreResult> scores, const Tokenizer&) const {
+ItemRecord TextEvaluator::grade(std::size_t i, std::span<const ScoreRequest>,
+                                std::span<const ScoreResult> scores, const Tokenizer&) const {
   ItemRecord record;
   if (!are_finite(scores)) {
     record.reason = kNotFinite;

@@ -48,8 +48,8 @@ class TextEvaluator : public ScoringEvaluator {
   Result<Requests> requests(std::size_t i, const Tokenizer& tokenizer,
                             std::int64_t context_length) const override;
   // ItemRecord::loss.
-  ItemRecord mark(std::size_t i, std::span<const ScoreRequest> requests,
-                  std::span<const ScoreResult> scores, const Tokenizer& tokenizer) const override;
+  ItemRecord grade(std::size_t i, std::span<const ScoreRequest> requests,
+                   std::span<const ScoreResult> scores, const Tokenizer& tokenizer) const override;
 
  private:
   std::int64_t window(std::int64_t context_length) const;

@@ -232,7 +232,13 @@ Result<void> parse_list(const FieldList& fields, const Json& json, const Place& 
     names.push_back(field.name);
   }
   for (const auto& [key, ignored] : json.items()) {
+    const auto is_former = [&](const Field& field) { return field.rules.former == key; };
     if (std::find(names.begin(), names.end(), key) != names.end()) continue;
+    if (const auto field = std::ranges::find_if(fields, is_former); field != fields.end()) {
+      if (!json.contains(field->name)) continue;
+      return place.at(key).fails(
+          fmt::format("a former name of \"{}\", which is given too; leave one out", field->name));
+    }
     const std::string hint = did_you_mean(key, names);
     return place.at(key).fails(fmt::format(
         "unknown key{}", !hint.empty()   ? hint
@@ -240,9 +246,9 @@ Result<void> parse_list(const FieldList& fields, const Json& json, const Place& 
                                          : fmt::format("; known: {}", fmt::join(names, ", "))));
   }
   for (const Field& field : fields) {
-    const auto member = json.find(field.name);
-    if (member != json.end()) {
-      NB_TRY_VOID(parse_field(field, *member, place.at(field.name)));
+    const std::string& key = json.contains(field.name) ? field.name : field.rules.former;
+    if (const auto member = json.find(key); member != json.end() && !key.empty()) {
+      NB_TRY_VOID(parse_field(field, *member, place.at(key)));
     } else if (field.rules.required) {
       return place.at(field.name).fails(fmt::format("missing ({})", field.doc));
     }

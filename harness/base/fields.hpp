@@ -34,9 +34,8 @@ using FieldList = std::vector<Field>;
 
 struct FieldRules {
   std::string unit = {};  // "ns", "byte", "tok/s"; empty for pure numbers and text
-  std::optional<double> min =
-      {};  // inclusive, for numbers and for every element of a list of numbers
-  std::optional<double> max = {};
+  // Inclusive, for numbers and for every element of a list of numbers.
+  std::optional<double> min = {}, max = {};
   std::vector<std::string> one_of = {};  // allowed texts
   bool required = false;
   bool hashed = true;  // false: cannot change any output (threads, paths)
@@ -44,6 +43,7 @@ struct FieldRules {
   // hashed, instead of null, [] or {}. For settings that came later: what older files say stays as
   // it is.
   bool omits_absent = false;
+  std::string former = {};  // name that files of before have; read, never printed
 };
 
 // Type-erased nested struct, list of structs, and map from name to struct.
@@ -80,8 +80,8 @@ struct Field {
 };
 
 // Makers for nested members: {"train", "how to train", object(&train)}, {"nodes", "…",
-// list(&nodes)},
-// {"mode", "…", enumerated(&mode, {"eager", "compiled"})}. T needs a member FieldList fields().
+// list(&nodes)}, {"mode", "…", enumerated(&mode, {"eager", "compiled"})}. T needs a member
+// FieldList fields().
 template <class T>
 ObjectRef object(T* member) {
   return {[member] { return member->fields(); }, {}, {}};

@@ -39,7 +39,7 @@ std::string nothing_text(const Comparison& comparison, const FlipOptions& option
     for (const ItemComparison& one : pair.items)
       if (options.task.empty() || is_of_task(one.task, options.task)) items += one.counts.n();
   if (items > 0)
-    return fmt::format("no mark differs: {} on both sides", count_text(items, "paired item"));
+    return fmt::format("no score differs: {} on both sides", count_text(items, "paired item"));
   if (const Sentence why = comparison.why_incomparable(); !why.empty())
     return "no items can be compared: " + text_of(why);
   return "no items pair: what both sides have is totals, or nothing of it pairs (compare without "
@@ -51,7 +51,7 @@ std::string nothing_text(const Comparison& comparison, const FlipOptions& option
 void add_flip_options(CLI::App& app, FlipOptions& options) {
   CLI::Option* flips = app.add_flag(
       "--flips", options.is_asked,
-      "the items whose mark changed: direction, near-tie or hard, question, answers, margins");
+      "the items whose score changed: direction, near-tie or hard, question, answers, margins");
   app.add_option("--limit", options.limit, "with --flips: how many are listed")
       ->capture_default_str()
       ->check(whole(1))

@@ -1,4 +1,4 @@
-// `npubench compare A B --flips`: the items whose mark changed, one by one.
+// `npubench compare A B --flips`: the items whose score changed, one by one.
 #pragma once
 
 #include <cstdint>

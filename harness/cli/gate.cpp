@@ -92,7 +92,7 @@ int run_gate(const GateOptions& options) {
       runs.push_back(std::move(*run));
     }
     return options.modes.accepts ? accept(options.modes, runs.front())
-                                 : write_card(options.modes, runs);
+                                 : write_noise_profile(options.modes, runs);
   }
   const auto result = options.modes.is_control ? control_alone(options) : judge(options);
   return result ? show(options, *result) : fail(result.error());
@@ -186,11 +186,11 @@ Action add_gate_calibrate(CLI::App& app) {
   app.add_option("RUNS", options->runs,
                  "healthy runs: A/A runs, accepted nights, runs with several seeds")
       ->required();
-  app.add_option("--out", options->modes.out, "file of the noise card; default: stdout")
+  app.add_option("--out", options->modes.out, "file of the noise profile; default: stdout")
       ->type_name("FILE");
   app.footer(
-      "The card says how many answers flip and how far metrics spread between healthy runs; a "
-      "policy names it (\"noise_card\"). Exit codes: 0 written, 64 bad usage or input.");
+      "The profile says how many answers flip and how far metrics spread between healthy runs; a "
+      "policy names it (\"noise_profile\"). Exit codes: 0 written, 64 bad usage or input.");
   return [options] { return run_gate(*options); };
 }
 

@@ -10,7 +10,7 @@
 #include "harness/base/fs.hpp"
 #include "harness/base/say.hpp"
 #include "harness/cli/common.hpp"
-#include "results/gate/noise_card.hpp"
+#include "results/gate/noise_profile.hpp"
 #include "results/store/acceptance.hpp"
 
 namespace nb::cli {
@@ -38,15 +38,16 @@ int accept(const GateModes& modes, const RunRecords& run) {
   return kExitOk;
 }
 
-int write_card(const GateModes& modes, std::span<const RunRecords> runs) {
-  const auto card = calibrate(runs);
-  if (!card) return fail(card.error());
-  const Json json = print_struct(*card);
+int write_noise_profile(const GateModes& modes, std::span<const RunRecords> runs) {
+  const auto profile = calibrate(runs);
+  if (!profile) return fail(profile.error());
+  const Json json = print_struct(*profile);
   if (modes.out.empty()) return print_json(json);
   if (const auto written = write_json(modes.out, json); !written) return fail(written.error());
-  say("{}: {} tasks, {} metrics; review it, commit it, and name it in a policy (\"noise_card\")\n",
-      modes.out, card->tasks.size(), card->metrics.size());
-  for (const std::string& note : card->notes) say_line("! {}", note);
+  say("{}: {} tasks, {} metrics; review it, commit it, and name it in a policy "
+      "(\"noise_profile\")\n",
+      modes.out, profile->tasks.size(), profile->metrics.size());
+  for (const std::string& note : profile->notes) say_line("! {}", note);
   return kExitOk;
 }
 

@@ -11,7 +11,7 @@
 #include "harness/cli/verb.hpp"
 #include "harness/run/look_at_items.hpp"
 #include "results/import/to_records.hpp"
-#include "results/store/no_mark.hpp"
+#include "results/store/no_score.hpp"
 #include "results/store/stored_items.hpp"
 
 namespace nb::cli {
@@ -51,20 +51,20 @@ std::vector<ShownItem> shown_items(const ItemTask& from, const PackedItems& item
 }
 
 int show_table(const ItemTask& from, const PackedItems& items, const ShowOptions& options) {
-  bool has_marks = true;
-  for (const ItemRecord& item : items) has_marks = has_marks && !item.loss;
-  if (!has_marks && (options.wrong || options.right))
+  bool has_scores = true;
+  for (const ItemRecord& item : items) has_scores = has_scores && !item.loss;
+  if (!has_scores && (options.wrong || options.right))
     return fail(
         {ErrorCode::kBadInput, fmt::format("--{}: the items of {} are neither right nor wrong",
                                            options.wrong ? "wrong" : "right", from.task)});
-  const std::string mark = options.wrong ? "wrong" : options.right ? "right" : "";
-  ShownTable table{from, mark, items.size(), 0, {}};
+  const std::string only = options.wrong ? "wrong" : options.right ? "right" : "";
+  ShownTable table{from, only, items.size(), 0, {}};
   std::vector<std::size_t> places;
   ItemRecord item;
   for (std::size_t i = 0; i < items.size(); ++i) {
     items.read(i, item);
-    const bool is_right = mark_of(item) == 1;
-    if ((options.wrong && (is_right || has_no_mark(item))) || (options.right && !is_right))
+    const bool is_right = score_of(item) == 1;
+    if ((options.wrong && (is_right || has_no_score(item))) || (options.right && !is_right))
       continue;
     if (static_cast<std::int64_t>(places.size()) < options.limit) places.push_back(i);
     ++table.found;

@@ -10,7 +10,7 @@
 #include "harness/base/text_width.hpp"
 #include "harness/base/visible_text.hpp"
 #include "harness/cli/common.hpp"
-#include "results/store/no_mark.hpp"
+#include "results/store/no_score.hpp"
 #include "results/store/stored_items.hpp"
 
 namespace nb::cli {
@@ -19,11 +19,11 @@ namespace {
 constexpr std::size_t kAnswerColumns = 12;
 constexpr std::size_t kQuestionColumns = 30;
 
-std::string mark_text(const ItemRecord& item) {
+std::string score_text(const ItemRecord& item) {
   if (item.loss) return fmt::format("{:.4f} nat", item.loss->nats);
-  if (has_no_mark(item)) return "no mark";
+  if (has_no_score(item)) return "no score";
   if (item.value && *item.value != 0 && *item.value != 1) return fmt::format("{:.4g}", *item.value);
-  return mark_of(item) == 1 ? "right" : "wrong";
+  return score_of(item) == 1 ? "right" : "wrong";
 }
 
 // Below its heading, as it is, but for what a terminal would obey.
@@ -98,15 +98,15 @@ Json where_json(const ItemTask& from) {
           {"task", from.task}};
 }
 
-Json mark_json(const ItemRecord& item) {
-  if (item.loss || has_no_mark(item)) return Json();
-  return Json(mark_of(item));
+Json score_json(const ItemRecord& item) {
+  if (item.loss || has_no_score(item)) return Json();
+  return Json(score_of(item));
 }
 
 Json head_json(const ShownItem& shown) {
   const ItemRecord& item = shown.item;
   return {{"item", shown_name(item)}, {"row", shown.place + 1},       {"id", item.id},
-          {"name", shown.text.name},  {"mark", mark_json(item)},      {"reason", item.reason},
+          {"name", shown.text.name},  {"mark", score_json(item)},     {"reason", item.reason},
           {"gold", item.gold},        {"prediction", item.prediction}};
 }
 
@@ -124,7 +124,7 @@ std::string item_text(const ShownItem& shown) {
                                           visible_line(shown_name(item)));
   if (!text.name.empty() && text.name != shown_name(item))
     out += fmt::format(" ({})", visible_line(text.name));
-  out += "\n" + mark_text(item);
+  out += "\n" + score_text(item);
   if (!item.reason.empty()) out += fmt::format(" ({})", visible_line(item.reason));
   if (!item.prediction.empty() || !item.gold.empty())
     out += fmt::format("; answer {}, right is {}",
@@ -170,14 +170,14 @@ Json item_json(const ShownItem& shown) {
 std::string table_text(const ShownTable& table) {
   std::string text =
       head_text(table.from) + ": " + count_text(static_cast<long long>(table.items), "item");
-  if (table.found != table.items) text += fmt::format(", {} of them {}", table.found, table.mark);
+  if (table.found != table.items) text += fmt::format(", {} of them {}", table.found, table.only);
   text += "\n\n";
   TextTable rows{{"row", "item", "mark", "right", "answer", "question"}, {}};
   std::string warning;
   for (const ShownItem& one : table.shown) {
     const ItemRecord& item = one.item;
     if (warning.empty()) warning = one.text.warning;
-    rows.rows.push_back({std::to_string(one.place + 1), shown_name(item), mark_text(item),
+    rows.rows.push_back({std::to_string(one.place + 1), shown_name(item), score_text(item),
                          one_line_of(item.gold, kAnswerColumns),
                          one_line_of(item.prediction, kAnswerColumns),
                          one_line(one.text, kQuestionColumns)});

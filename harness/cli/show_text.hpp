@@ -29,8 +29,8 @@ Json item_json(const ShownItem& shown);
 // The first of the `found` items.
 struct ShownTable {
   ItemTask from;
-  std::string mark;                  // "wrong" or "right" where only these are asked for
-  std::size_t items = 0, found = 0;  // of the task; of them with that mark
+  std::string only;                  // "wrong" or "right" where only these are asked for
+  std::size_t items = 0, found = 0;  // of the task; of them of that kind
   std::vector<ShownItem> shown;
 };
 std::string table_text(const ShownTable& table);

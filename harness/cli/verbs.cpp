@@ -22,7 +22,7 @@ constexpr Verb kGate[] = {
      "npubench gate accept results/runs/smoke --why \"new tokenizer, reviewed\"", add_gate_accept},
     {"aa", "A/A control: did the same keys give the same bits twice?",
      "npubench gate aa results/runs/first results/runs/second", add_gate_aa},
-    {"calibrate", "write the noise card of healthy runs",
+    {"calibrate", "write the noise profile of healthy runs",
      "npubench gate calibrate results/runs/five_seeds --out noise.json", add_gate_calibrate},
 };
 constexpr Verb kPredict[] = {

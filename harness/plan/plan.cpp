@@ -39,7 +39,7 @@ std::string label_of(const PredictSettings& prediction) {
 // Adds nodes one by one; parents must have been added before.
 class Builder {
  public:
-  // To a plan that may have nodes of other arms already.
+  // To a plan that may have nodes of other configurations already.
   Builder(const Suite& suite, const PlanOptions& options, const std::string& where, Plan plan)
       : suite_(suite), options_(options), where_(where), plan_(std::move(plan)) {
     plan_.suite = suite.name;
@@ -274,7 +274,7 @@ class Builder {
       sound.device.planted = sound.device.planted.without_faults();
       node.key_without_faults = node_key(sound, keys, device_content);
     }
-    // What arms share is there already: texts, tokenizer, conversations.
+    // What configurations share is there already: texts, tokenizer, conversations.
     if (device_of(node.work) == nullptr)
       for (std::size_t i = 0; i < plan_.nodes.size(); ++i)
         if (plan_.nodes[i].key == node.key) return i;
@@ -320,10 +320,11 @@ Result<Plan> make_plan(const Suite& suite, const PlanOptions& asked, const std::
     NB_TRY(const FaultInfo* const kind, kind_of_fault(text, "--fault"));
     (kind->is_of_ranks() ? of_ranks : options.faults).push_back(text);
   }
-  const std::vector<Suite>& arms = suite.arms;
+  const std::vector<Suite>& configurations = suite.configurations;
   Plan plan;
-  for (std::size_t i = 0; i < std::max<std::size_t>(1, arms.size()); ++i) {
-    NB_TRY(const Suite planted, plant_faults(arms.empty() ? suite : arms[i], of_ranks, where));
+  for (std::size_t i = 0; i < std::max<std::size_t>(1, configurations.size()); ++i) {
+    NB_TRY(const Suite planted,
+           plant_faults(configurations.empty() ? suite : configurations[i], of_ranks, where));
     NB_TRY(plan, Builder(planted, options, where, std::move(plan)).build());
   }
   return plan;

@@ -80,7 +80,7 @@ std::vector<std::string> notes_on(const Completions& given, const Record& record
   return notes;
 }
 
-Result<EvaluationOutcome> mark_completions(const EvaluationRequest& request) {
+Result<EvaluationOutcome> grade_completions(const EvaluationRequest& request) {
   NB_TRY(const EvalContext context, make_context(request));
   NB_TRY(const auto tasks, expand_tasks(request.settings, "--task"));
   if (tasks.size() != 1)
@@ -112,14 +112,14 @@ Result<EvaluationOutcome> mark_completions(const EvaluationRequest& request) {
   // How they are read is part of what is scored.
   source.weights =
       sha256_hex(fmt::format("{}/{}/{}/{}", digest, member, given.form_names(), given.missing));
-  const AnswerFunction mark = [&](const EvalContext& c) -> Result<std::vector<EvalResult>> {
+  const AnswerFunction grade = [&](const EvalContext& c) -> Result<std::vector<EvalResult>> {
     NB_TRY(EvalResult result,
-           mark_stored(loaded.task, loaded.texts(), given.texts, c, ItemsWithoutTexts::kLeftOut));
+           grade_stored(loaded.task, loaded.texts(), given.texts, c, ItemsWithoutTexts::kLeftOut));
     for (const auto& [key, value] : given.comparability(loaded.texts()))
       result.comparability[key] = value;
     return std::vector<EvalResult>{std::move(result)};
   };
-  NB_TRY(EvaluationOutcome outcome, run_in_folder(request, context, source, mark));
+  NB_TRY(EvaluationOutcome outcome, run_in_folder(request, context, source, grade));
   outcome.notes = notes_on(given, outcome.record);
   return outcome;
 }
@@ -172,7 +172,7 @@ Result<EvaluationOutcome> rescore(EvaluationRequest request) {
   NB_TRY(EvalContext context, make_context(request));
   if (asked.microworld) context.microworld = *asked.microworld;
   std::vector<std::string> changed;
-  const auto mark_again = [&](const EvalContext& c) -> Result<std::vector<EvalResult>> {
+  const auto grade_again = [&](const EvalContext& c) -> Result<std::vector<EvalResult>> {
     std::vector<EvalResult> results;
     for (const auto& [id, file] : stored.record.items) {
       const auto task = expand_tasks(std::vector<std::string>{id}, "");
@@ -181,7 +181,7 @@ Result<EvaluationOutcome> rescore(EvaluationRequest request) {
       std::vector<ItemRecord> old;
       NB_TRY(const auto texts, texts_of(stored, loaded, old));
       NB_TRY(EvalResult result,
-             mark_stored(loaded.task, loaded.texts(), texts, c, ItemsWithoutTexts::kLeftOut));
+             grade_stored(loaded.task, loaded.texts(), texts, c, ItemsWithoutTexts::kLeftOut));
       // What decided the texts stays what it was.
       for (const std::string& key : {std::string("tokenizer"), id + "/generation", id + "/context",
                                      id + "/inputs", id + "/form", id + "/extraction"})
@@ -212,7 +212,7 @@ Result<EvaluationOutcome> rescore(EvaluationRequest request) {
   source.seed = stored.record.seed;
   source.parents = stored.record.parents;
   source.checkpoint = stored.record.checkpoint;
-  NB_TRY(EvaluationOutcome outcome, run_in_folder(request, context, source, mark_again));
+  NB_TRY(EvaluationOutcome outcome, run_in_folder(request, context, source, grade_again));
   outcome.changed = std::move(changed);
   return outcome;
 }
@@ -274,7 +274,7 @@ Result<std::vector<ShownTask>> prompts_of(const EvaluationRequest& request, std:
 Result<EvaluationOutcome> run_evaluation(const EvaluationRequest& request) {
   NB_TRY_VOID(check_request(request));
   NB_TRY_VOID(check_writable(request.results_dir));
-  if (!request.completions.empty()) return mark_completions(request);
+  if (!request.completions.empty()) return grade_completions(request);
   if (!request.rescore.empty()) return rescore(request);
   if (!request.server.url.empty()) {
     NB_TRY(EvalContext context, make_context(request));

@@ -24,7 +24,7 @@ struct EvaluationRequest {
   std::string completions_member;         // of each line, that holds the text (completions.hpp)
   std::string completions_form = "auto";  // "answer", "completion", "program" (TextForm)
   bool ignore_incomplete = false;         // items without completions are left out
-  std::string rescore;  // folder of an evaluation whose stored texts are marked again
+  std::string rescore;  // folder of an evaluation whose stored texts are graded again
   EvalSettings settings;
   std::int64_t batch_items = 32;
   std::int64_t shard = 0;  // this process does item i when i mod shards = shard

@@ -19,7 +19,7 @@ namespace nb {
 std::vector<Use> uses_of(std::span<const EvalResult> results);
 
 // "no score: copa (100 of 100 items); …" where a model was not finite; empty: every item has a
-// mark.
+// score.
 std::string unscored_text(const Record& record);
 
 Result<void> write_evaluation(std::span<const EvalResult> results,

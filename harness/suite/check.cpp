@@ -233,7 +233,7 @@ Result<void> check_factorial(const Suite& suite, const std::string& where) {
   if (!suite.factorial) return {};
   if (!suite.stages.base)
     return bad_input(
-        fmt::format("{}: /factorial: its arms are trainings; add /stages/base", where));
+        fmt::format("{}: /factorial: its configurations are trainings; add /stages/base", where));
   if (suite.devices.size() != 1)
     return bad_input(
         fmt::format("{}: /devices: {} of them; an experiment has one, and another "

@@ -39,11 +39,11 @@ Result<Generator> parse_generator(const std::string& text, std::size_t factors,
         "at most once",
         where, text, letters));
   if (generator.from.size() % 2 == 0)
-    return bad_input(
-        fmt::format("{}: \"{}\": with an even number of letters behind = no arm has every factor "
-                    "low, and there "
-                    "is no gap to share out; give three or five",
-                    where, text));
+    return bad_input(fmt::format(
+        "{}: \"{}\": with an even number of letters behind = no configuration has every factor "
+        "low, and there "
+        "is no gap to share out; give three or five",
+        where, text));
   return generator;
 }
 
@@ -117,8 +117,9 @@ FieldList Factor::fields() {
 }
 
 FieldList FactorialDesign::fields() {
-  return {{"low", "name of the arm in which every factor is low: the suite as it stands", &low},
-          {"high", "name of the arm in which every factor is high", &high},
+  return {{"low", "name of the configuration in which every factor is low: the suite as it stands",
+           &low},
+          {"high", "name of the configuration in which every factor is high", &high},
           {"factors",
            "what is changed, lettered A, B, … in this order",
            list(&factors),
@@ -128,16 +129,17 @@ FieldList FactorialDesign::fields() {
            &generators}};
 }
 
-Result<std::vector<Arm>> arms_of(const FactorialDesign& design, const std::string& where) {
+Result<std::vector<Configuration>> configurations_of(const FactorialDesign& design,
+                                                     const std::string& where) {
   NB_TRY_VOID(check_factors(design, where));
   NB_TRY(const auto made, made_factors(design, where));
   const std::size_t free = design.factors.size() - design.generators.size();
   if ((std::size_t{1} << free) > kMostArms)
     return bad_input(
-        fmt::format("{}/generators: {} factors without one make {} arms; give more "
+        fmt::format("{}/generators: {} factors without one make {} configurations; give more "
                     "generators, so that at most {} run",
                     where, free, std::size_t{1} << free, kMostArms));
-  std::vector<Arm> arms;
+  std::vector<Configuration> configurations;
   for (std::size_t code = 0; code < (std::size_t{1} << free); ++code) {
     std::vector<bool> levels(made.size());
     std::size_t bit = 0;
@@ -149,9 +151,9 @@ Result<std::vector<Arm>> arms_of(const FactorialDesign& design, const std::strin
       for (const std::size_t factor : made[i]->from) high = high != levels[factor];
       levels[i] = high;
     }
-    arms.push_back({name_of(levels), std::move(levels)});
+    configurations.push_back({name_of(levels), std::move(levels)});
   }
-  return arms;
+  return configurations;
 }
 
 }  // namespace nb

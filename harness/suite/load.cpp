@@ -42,7 +42,8 @@ Json value_of(const std::string& text) {
   return value.is_discarded() ? Json(text) : value;
 }
 
-// Settings of what is trained and evaluated: the rest of a suite is the same in every arm.
+// Settings of what is trained and evaluated: the rest of a suite is the same in every
+// configuration.
 Result<void> check_factor_pointer(const std::string& pointer, const std::string& where) {
   for (const char* part : {"/devices/0/", "/corpus/", "/tokenizer/", "/stages/"})
     if (pointer.starts_with(part) && pointer != "/devices/0/name" &&
@@ -127,10 +128,10 @@ Result<Suite> parse_one(const Json& json, const std::string& where) {
   return suite;
 }
 
-// The suite as one arm runs it. No two factors may set the same place: their effects would not be
-// their own.
-Result<Suite> arm_of(const Suite& suite, Json json, const std::vector<bool>& levels,
-                     const std::string& name, const std::string& where) {
+// The suite as one configuration runs it. No two factors may set the same place: their effects
+// would not be their own.
+Result<Suite> configuration_of(const Suite& suite, Json json, const std::vector<bool>& levels,
+                               const std::string& name, const std::string& where) {
   json.erase("factorial");
   json["devices"][0]["name"] = name;
   std::vector<std::string> defects = suite.devices[0].defects;
@@ -149,7 +150,7 @@ Result<Suite> arm_of(const Suite& suite, Json json, const std::vector<bool>& lev
     }
   }
   json["devices"][0]["defects"] = defects;
-  return parse_one(json, fmt::format("{} (arm {})", where, name));
+  return parse_one(json, fmt::format("{} (configuration {})", where, name));
 }
 
 // Every factor on its own must change the suite.
@@ -164,7 +165,7 @@ Result<void> check_each_changes(const Suite& suite, const Json& json, const std:
   for (std::size_t i = 0; i < factors.size(); ++i) {
     std::vector<bool> levels(factors.size());
     levels[i] = true;
-    NB_TRY(const Suite changed, arm_of(suite, json, levels, factors[i].name, where));
+    NB_TRY(const Suite changed, configuration_of(suite, json, levels, factors[i].name, where));
     if (settings(changed) == settings(suite))
       return bad_input(
           fmt::format("{}: /factorial/factors/{}: changes nothing: the suite is like "
@@ -174,20 +175,23 @@ Result<void> check_each_changes(const Suite& suite, const Json& json, const std:
   return {};
 }
 
-Result<std::vector<Suite>> arms_as_suites(const Suite& suite, const Json& json,
-                                          const std::string& where) {
-  NB_TRY(const std::vector<Arm> arms, arms_of(*suite.factorial, where + ": /factorial"));
+Result<std::vector<Suite>> configurations_as_suites(const Suite& suite, const Json& json,
+                                                    const std::string& where) {
+  NB_TRY(const std::vector<Configuration> configurations,
+         configurations_of(*suite.factorial, where + ": /factorial"));
   NB_TRY_VOID(check_each_changes(suite, json, where));
   std::vector<Suite> suites;
-  for (const Arm& arm : arms) {
-    const std::string name = &arm == &arms.front()  ? suite.factorial->low
-                             : &arm == &arms.back() ? suite.factorial->high
-                                                    : suite.devices[0].name + "." + arm.name;
+  for (const Configuration& configuration : configurations) {
+    const std::string name = &configuration == &configurations.front() ? suite.factorial->low
+                             : &configuration == &configurations.back()
+                                 ? suite.factorial->high
+                                 : suite.devices[0].name + "." + configuration.name;
     for (const Suite& other : suites)
       if (other.devices[0].name == name)
         return bad_input(fmt::format(
-            "{}: /factorial/high: another arm is called \"{}\"; give another name", where, name));
-    NB_TRY(Suite one, arm_of(suite, json, arm.levels, name, where));
+            "{}: /factorial/high: another configuration is called \"{}\"; give another name", where,
+            name));
+    NB_TRY(Suite one, configuration_of(suite, json, configuration.levels, name, where));
     suites.push_back(std::move(one));
   }
   return suites;
@@ -200,11 +204,12 @@ Result<Suite> parse_suite(Json json, const std::string& where) {
   NB_TRY(Suite suite, parse_one(json, where));
   for (std::size_t i = 0; i < suite.devices.size(); ++i)
     if (!suite.devices[i].factors.empty())
-      return bad_input(fmt::format(
-          "{}: /devices/{}/factors: the arms of /factorial have them; give the factors there",
-          where, i));
+      return bad_input(
+          fmt::format("{}: /devices/{}/factors: the configurations of /factorial have them; give "
+                      "the factors there",
+                      where, i));
   if (suite.factorial) {
-    NB_TRY(suite.arms, arms_as_suites(suite, json, where));
+    NB_TRY(suite.configurations, configurations_as_suites(suite, json, where));
   }
   return suite;
 }

@@ -25,7 +25,10 @@ FieldList DeviceEntry::fields() {
        "cards that train together; absent: one card",
        object(&mesh),
        {.omits_absent = true}},
-      {"factors", "written by /factorial: levels in this arm", &factors, {.omits_absent = true}},
+      {"factors",
+       "written by /factorial: levels in this configuration",
+       &factors,
+       {.omits_absent = true}},
   };
   for (Field& field : planted.fields()) list.push_back(std::move(field));
   return list;

@@ -41,7 +41,8 @@ struct DeviceEntry {
   std::vector<std::string> defects;  // what a port gets wrong: `npubench list defects`
   std::optional<MeshSettings> mesh;  // cards that train together; absent: one
   FaultSettings planted;             // in ranks that train together; same level in the file
-  std::vector<std::string> factors;  // in an arm of a factorial: "depth=low", …; not for files
+  std::vector<std::string>
+      factors;  // in a configuration of a factorial: "depth=low", …; not for files
   FieldList fields();
 };
 
@@ -122,7 +123,8 @@ struct Suite {
   std::vector<std::string> probes;           // of evals/probes, on every device
   FaultSettings planted;                     // on every device with a mesh; same level in the file
   std::optional<FactorialDesign> factorial;
-  std::vector<Suite> arms;  // what a factorial runs in place of the suite itself; not a field
+  std::vector<Suite>
+      configurations;  // what a factorial runs in place of the suite itself; not a field
   FieldList fields();
 };
 

@@ -1,6 +1,6 @@
 // Conversations about the microworld, in the form of each chat task, and the test items of the
 // evaluations mw/arc_easy … mw/spellingbee. A function of (settings, task, split, index) with the
-// same bytes on every host; more of a split continue the same ones. No tokens, no marking here.
+// same bytes on every host; more of a split continue the same ones. No tokens, no grading here.
 //
 // Held out: what a test question asks (a subject's attribute, a rule about one day, the numbers of
 // a word problem, the constants of a program, a word with a letter) is asked in no train

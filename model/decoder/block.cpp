@@ -13,7 +13,7 @@ namespace {
 
 // v + scale · σ(W_gate n[: channels]) · table[token], one gate a key-value head.
 Tensor with_value_embedding(const Tensor& v, const Tensor& n, const BlockWeights& w,
-                            const BlockPlace& at) {
+                            const BlockContext& at) {
   const Architecture& a = at.config.architecture;
   const Tensor values = ops::embedding(*w.value_embedding, at.pass.ids(), at.pass.rows());
   Tensor gate = ops::first_columns(n, a.value_gate_channels, "attn.ve_gate");
@@ -25,7 +25,7 @@ Tensor with_value_embedding(const Tensor& v, const Tensor& n, const BlockWeights
 // The steps of a block, each under the name by which listeners hear what it gives. Of nothing (a
 // last layer whose rows nobody wants) they make nothing.
 struct Steps {
-  const BlockPlace& at;
+  const BlockContext& at;
 
   Tensor told(const char* name, Tensor x) const {
     at.pass.tell(at.layer, name, x);
@@ -70,7 +70,7 @@ struct Steps {
   }
 };
 
-Tensor attention(const Tensor& normed, const BlockWeights& w, const BlockPlace& at) {
+Tensor attention(const Tensor& normed, const BlockWeights& w, const BlockContext& at) {
   const Architecture& a = at.config.architecture;
   const Steps step{at};
   const Tensor n = step.read("attn.norm", normed);
@@ -96,7 +96,7 @@ Tensor activated(const Tensor& up, const Tensor& gate, MlpKind kind) {
   return up;
 }
 
-Tensor mlp(const Tensor& normed, const BlockWeights& w, const BlockPlace& at) {
+Tensor mlp(const Tensor& normed, const BlockWeights& w, const BlockContext& at) {
   const MlpKind kind = at.config.architecture.mlp;
   const Steps step{at};
   const Tensor n = step.read("mlp.norm", normed);
@@ -117,7 +117,7 @@ Tensor norm(const Tensor& x, const NormWeights& w, const DecoderConfig& config,
   return w.gain == nullptr ? normed : ops::apply_gain(normed, *w.gain, label);
 }
 
-Tensor block(const Tensor& x, const BlockWeights& w, const BlockPlace& at) {
+Tensor block(const Tensor& x, const BlockWeights& w, const BlockContext& at) {
   Tensor y = attention(norm(x, w.ln_1, at.config, "attn.norm"), w, at);
   if (y.empty()) return {};
   const Tensor mid = ops::add(at.pass.kept(at.layer, x), y, "attn.add");

@@ -8,7 +8,7 @@
 namespace nb {
 
 // What a block needs besides its weights.
-struct BlockPlace {
+struct BlockContext {
   const DecoderConfig& config;
   const ops::RotaryTables& tables;
   Pass& pass;
@@ -17,7 +17,7 @@ struct BlockPlace {
 };
 
 // x (rows, C) → (kept rows, C); empty where the pass wants none.
-Tensor block(const Tensor& x, const BlockWeights& w, const BlockPlace& at);
+Tensor block(const Tensor& x, const BlockWeights& w, const BlockContext& at);
 
 // x (rows, C) → the same, by the architecture's norm.
 Tensor norm(const Tensor& x, const NormWeights& w, const DecoderConfig& config,

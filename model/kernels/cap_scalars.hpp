@@ -29,13 +29,13 @@ inline inner::CapScalars cap_scalars(const CrossEntropySettings& settings, bool 
 inline inner::CapRow fresh_row(const inner::CapScalars& cap) {
   inner::CapRow row{};
   for (float& best : row.best) best = -std::numeric_limits<float>::infinity();
-  row.is_calm = cap.cap >= 1.0f && cap.cap <= 20.0f;
+  row.is_ordinary = cap.cap >= 1.0f && cap.cap <= 20.0f;
   return row;
 }
 
-// Whether gradients of a calm row of up to 2^24 logits stay calm: every step of them is zero or a
-// normal number.
-inline bool has_calm_gradient(const inner::GradientScalars& p) {
+// Whether gradients of an ordinary row of up to 2^24 logits stay ordinary: every step of them is
+// zero or a normal number.
+inline bool has_ordinary_gradient(const inner::GradientScalars& p) {
   const float size = std::fabs(p.factor);
   return p.sum >= 1.0f && p.sum <= 0x1p24f &&
          (size == 0.0f || (size >= 0x1p-30f && size <= 0x1p30f));

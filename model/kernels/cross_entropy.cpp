@@ -53,7 +53,7 @@ void softcap_cross_entropy(ConstMatrix logits, std::span<const int> targets,
   each_capped_row(logits, cap, [&](std::int64_t i, const float* t, const inner::CapRow& known) {
     const auto row = static_cast<std::size_t>(i);
     const float max = table.largest_capped(known);
-    const float sum = table.capped_sum(t, logits.cols, cap, max, known.is_calm);
+    const float sum = table.capped_sum(t, logits.cols, cap, max, known.is_ordinary);
     if (!saved.row_max.empty()) saved.row_max[row] = max;
     if (!saved.row_sum.empty()) saved.row_sum[row] = sum;
     losses[row] = targets[row] == kIgnoreTarget
@@ -78,11 +78,11 @@ void softcap_cross_entropy_backward(ConstMatrix logits, std::span<const int> tar
   each_capped_row(logits, cap, [&](std::int64_t i, float* t, const inner::CapRow& known) {
     const auto row = static_cast<std::size_t>(i);
     if (targets[row] == kIgnoreTarget) return table.fill(dlogits.row(i), logits.cols, 0.0f);
-    // The caller's max and sum may be anything, so nothing is known to be calm.
+    // The caller's max and sum may be anything, so nothing is known to be ordinary.
     const inner::GradientScalars scalars = {row_max[row], row_sum[row], dlosses.of(row)};
-    const bool is_calm =
-        known.is_calm && row_max[row] == table.largest_capped(known) && has_calm_gradient(scalars);
-    table.capped_gradient(t, logits.cols, targets[row], scalars, cap, is_calm);
+    const bool is_ordinary = known.is_ordinary && row_max[row] == table.largest_capped(known) &&
+                             has_ordinary_gradient(scalars);
+    table.capped_gradient(t, logits.cols, targets[row], scalars, cap, is_ordinary);
     std::memcpy(dlogits.row(i), t, static_cast<std::size_t>(logits.cols) * sizeof(float));
   });
 }
@@ -167,7 +167,7 @@ void score_targets(ConstMatrix logits, std::span<const int> targets, std::span<f
     if (!log_probs.empty()) {
       log_probs[row] = 0.0f;
       if (targets[row] != kIgnoreTarget) {
-        const float sum = table.capped_sum(t, logits.cols, cap, max, known.is_calm);
+        const float sum = table.capped_sum(t, logits.cols, cap, max, known.is_ordinary);
         log_probs[row] = (table.capped_value(t[targets[row]], cap) - max) - log(sum);
       }
     }

@@ -64,8 +64,8 @@ void score_rows(ConstMatrix x, const HeadWeight& w, std::span<const int> targets
                  const HeadRows::Row* rows) {
                for (std::int64_t i = 0; i < count; ++i, t += stride) {
                  const auto row = static_cast<std::size_t>(first + i);
-                 const auto [max, is_calm] = rows[i];
-                 const float sum = table.capped_sum(t, w.tokens().rows, cap, max, is_calm);
+                 const auto [max, is_ordinary] = rows[i];
+                 const float sum = table.capped_sum(t, w.tokens().rows, cap, max, is_ordinary);
                  log_probs[row] = (table.capped_value(t[targets[row]], cap) - max) - log(sum);
                  if (!argmax.empty())
                    argmax[row] = static_cast<int>(table.first_capped(t, w.tokens().rows, cap, max));
@@ -94,7 +94,7 @@ void lm_head_losses(ConstMatrix x, const HeadWeight& w, std::span<const int> tar
                  losses[row] = 0.0f;
                  if (targets[row] == kIgnoreTarget) continue;
                  const float sum =
-                     table.capped_sum(t, w.tokens().rows, cap, rows[i].max, rows[i].is_calm);
+                     table.capped_sum(t, w.tokens().rows, cap, rows[i].max, rows[i].is_ordinary);
                  losses[row] = log(sum) - (table.capped_value(t[targets[row]], cap) - rows[i].max);
                }
              });

@@ -145,7 +145,7 @@ class Backward {
           const inner::GradientScalars scalars = {known[i].max, sums[i],
                                                   dlosses_.of(static_cast<std::size_t>(row + i))};
           table_.capped_gradient(dz, columns, target - col, scalars, cap_,
-                                 known[i].is_calm && has_calm_gradient(scalars));
+                                 known[i].is_ordinary && has_ordinary_gradient(scalars));
         }
       }
       format_.gemm->pack_rows(t + col, stride, count, columns, format_.steps(columns),
@@ -162,7 +162,7 @@ class Backward {
     float& loss = losses_[static_cast<std::size_t>(row)];
     loss = 0.0f;
     if (target == kIgnoreTarget) return 0.0f;
-    const float sum = table_.capped_sum(t, w_.rows, cap_, known.max, known.is_calm);
+    const float sum = table_.capped_sum(t, w_.rows, cap_, known.max, known.is_ordinary);
     loss = log(sum) - (table_.capped_value(t[target], cap_) - known.max);
     return sum;
   }

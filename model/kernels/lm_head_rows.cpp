@@ -152,7 +152,7 @@ void HeadRows::run(std::int64_t first, std::int64_t count, float* memory, Row* r
     }
   }
   for (std::int64_t i = 0; i < count; ++i)
-    rows[i] = {table_.largest_capped(known[i]), known[i].is_calm};
+    rows[i] = {table_.largest_capped(known[i]), known[i].is_ordinary};
 }
 
 }  // namespace nb::kernels

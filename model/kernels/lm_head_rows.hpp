@@ -72,7 +72,7 @@ class HeadRows {
 
   struct Row {
     float max;
-    bool is_calm;
+    bool is_ordinary;
   };
   // t (kernels/inner: capped.cpp) of `count` rows from x's row `first` on. memory: floats().
   void run(std::int64_t first, std::int64_t count, float* memory, Row* rows) const;

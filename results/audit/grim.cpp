@@ -23,9 +23,9 @@ double answers_at(double value, double guessing, std::int64_t n) {
 }
 
 // k/n as programs hold it before they print: a quotient of doubles (nanochat's chat_eval.py); the
-// mean of fp32 marks (core_eval.py @ 3a5e0bc: torch.zeros(len(data), dtype=torch.float32).mean()),
+// mean of fp32 scores (core_eval.py @ 3a5e0bc: torch.zeros(len(data), dtype=torch.float32).mean()),
 // which divides the sum on a CPU and multiplies it by fp32(1/n) on CUDA (pytorch
-// aten/src/ATen/native/cuda/ReduceMomentKernel.cu, MeanOps). The sum of fp32 marks is exact.
+// aten/src/ATen/native/cuda/ReduceMomentKernel.cu, MeanOps). The sum of fp32 scores is exact.
 std::array<double, 3> shares_held(std::int64_t k, std::int64_t n) {
   const auto right = static_cast<float>(k), items = static_cast<float>(n);
   const float divided = right / items, inverse = 1.0F / items;

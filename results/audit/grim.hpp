@@ -17,7 +17,7 @@ struct PrintedShare {
 };
 PrintedShare share_of(const ReportedCell& cell);
 
-// The k of n items that print as this value: k/n in doubles, or what averaging fp32 marks makes of
+// The k of n items that print as this value: k/n in doubles, or what averaging fp32 scores makes of
 // it (either way of rounding a 5); empty: none.
 std::vector<std::int64_t> right_answers(const PrintedShare& share, std::int64_t n);
 // k that are nearest from below and above, for "4.18 is not a whole number".

@@ -20,7 +20,7 @@
 namespace nb {
 namespace {
 
-// Of the mean of n marks 0 or 1, each item asked once.
+// Of the mean of n scores 0 or 1, each item asked once.
 std::optional<double> expected_error(const ReportedCell& cell) {
   if (!cell.n || *cell.n < 2 || !cell.counts_items) return std::nullopt;
   if (cell.scale != Scale::kAccuracy && cell.scale != Scale::kCentred) return std::nullopt;
@@ -89,8 +89,8 @@ void check_repetitions(const ReportedTable& table, std::vector<Finding>& finding
 
 void check_errors(const ReportedTable& table, std::vector<Finding>& findings) {
   // Answers in clusters (passages, repeats of a question) make the error of n items a few times
-  // larger (Miller, Adding Error Bars to Evals, 2024: over three times); marks between 0 and 1 make
-  // it smaller. Beyond these it is of another number of items, or on another scale.
+  // larger (Miller, Adding Error Bars to Evals, 2024: over three times); scores between 0 and 1
+  // make it smaller. Beyond these it is of another number of items, or on another scale.
   constexpr double kClustered = 3, kImpossible = 10, kFractional = 1. / 3;
   each_stage(table, [&](const ReportedRun& run, const ReportedStage& stage) {
     for (const ReportedCell& cell : stage.cells) {

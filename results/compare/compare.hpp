@@ -66,7 +66,7 @@ struct MetricDifference {
   bool primary = true;                 // of imported records: its task's headline number
   // Of imported records (imported_rows.hpp). part_of: the row of the group that holds this one.
   std::string part_of;
-  bool is_share = false;            // a mean of marks between 0 and 1
+  bool is_share = false;            // a mean of scores between 0 and 1
   std::optional<double> tolerance;  // A expects: further on the worse side than this is a failure
   Sentence contradiction;           // why its items or parts may not be judged; empty: nothing
   std::optional<double> standard_error;  // of the difference, where it has no paired counts
@@ -78,8 +78,9 @@ struct MetricDifference {
   // Benjamini and Hochberg over all paired items of the comparison: for looking around.
   std::optional<double> q;
   Shown shown = Shown::kNothing;
-  std::optional<double> visible;  // smallest difference that this comparison could see (80 % power)
-  bool incomparable = false;      // in the sense of incomparable_because; the note says why
+  std::optional<double>
+      min_detectable;         // smallest difference that this comparison could see (80 % power)
+  bool incomparable = false;  // in the sense of incomparable_because; the note says why
   // What is equal although the value is not, so the metric itself changed: "equal answers"; empty:
   // nothing of the kind.
   Sentence other_metric;
@@ -137,8 +138,8 @@ struct SeedDifference {
   Shown shown = Shown::kNothing;
   const StoredRecord* first_a = nullptr;  // the first record of each side
   const StoredRecord* first_b = nullptr;
-  bool all_fixed = true;                  // every pair has fixed weights
-  std::optional<double> visible() const;  // detectable difference, 80 % power
+  bool all_fixed = true;                         // every pair has fixed weights
+  std::optional<double> min_detectable() const;  // detectable difference, 80 % power
 };
 
 struct Comparison {

@@ -36,7 +36,7 @@ void add_paired_items(MetricDifference& row, const ItemComparison& items) {
   row.method = message("method.items");
   row.interval95 = newcombe_paired(items.counts);
   row.p_two_sided = mid_p_two_sided(items.counts.only_a, items.counts.only_b);
-  row.visible = paired_visible(items.counts);
+  row.min_detectable = paired_min_detectable(items.counts);
 }
 
 // CORE and ChatCORE, from the paired items of their tasks.
@@ -47,7 +47,7 @@ void add_composite(MetricDifference& row, const RecordPair& pair) {
   row.method = message("method.tasks", contributors_text(*composite));
   row.interval95 = composite->interval95;
   row.p_two_sided = composite->p_two_sided;
-  row.visible = composite->mde80;
+  row.min_detectable = composite->min_detectable;
 }
 
 // What the difference of one pair shows: exact counts always, items of fixed weights by their
@@ -69,7 +69,7 @@ void judge_row(MetricDifference& row, const RecordPair& pair) {
       row.shown = Shown::kEqual;
     else
       row.shown = Shown::kNotShown;
-    if (!interval) row.visible.reset();
+    if (!interval) row.min_detectable.reset();
   }
   if (!pair.fixed_weights && row.counts)  // an item interval says nothing about another training
     row.method = message("method.two_checkpoints", std::move(row.method));

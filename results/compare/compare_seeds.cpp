@@ -155,9 +155,9 @@ std::string_view name(SeedMethod method) {
   return "";
 }
 
-std::optional<double> SeedDifference::visible() const {
+std::optional<double> SeedDifference::min_detectable() const {
   if (!test || test->df <= 0) return std::nullopt;
-  return detectable(test->standard_error, test->df);
+  return nb::min_detectable(test->standard_error, test->df);
 }
 
 std::vector<SeedDifference> seed_differences(const std::vector<RecordPair>& pairs,

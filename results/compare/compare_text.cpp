@@ -23,9 +23,10 @@ std::string name_cell(const std::string& metric, const std::string& unit) {
   return has_plain_unit(unit) ? metric + " (" + unit + ")" : metric;
 }
 
-std::string could_see(const std::optional<double>& visible, const std::string& unit) {
-  return visible ? fmt::format(" (a change of {} would have shown)", rounded_value(*visible, unit))
-                 : "";
+std::string could_see(const std::optional<double>& min_detectable, const std::string& unit) {
+  return min_detectable ? fmt::format(" (a change of {} would have shown)",
+                                      rounded_value(*min_detectable, unit))
+                        : "";
 }
 
 Json optional_json(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
@@ -105,12 +106,13 @@ std::string confounder_text(const Comparison& c) {
 std::string note_of(const MetricDifference& row, bool fixed_weights) {
   std::string text = text_of(row.note);
   if (row.counts && row.counts->only_a + row.counts->only_b == 0)
-    return fmt::format("{}{}no mark of {} changed", text, text.empty() ? "" : ": ",
+    return fmt::format("{}{}no score of {} changed", text, text.empty() ? "" : ": ",
                        row.counts->n());
   if (row.shown == Shown::kNotShown && row.counts && !row.note.empty() && fixed_weights)
-    text += std::string("; ") + std::string(name(row.shown)) + could_see(row.visible, row.unit);
+    text +=
+        std::string("; ") + std::string(name(row.shown)) + could_see(row.min_detectable, row.unit);
   if (text.empty() && row.shown == Shown::kNotShown && (fixed_weights || row.interval95))
-    text = fixed_weights ? std::string(name(row.shown)) + could_see(row.visible, row.unit)
+    text = fixed_weights ? std::string(name(row.shown)) + could_see(row.min_detectable, row.unit)
                          : "these two checkpoints only";
   else if (text.empty() && row.clock != Clock::kSim &&
            (row.shown == Shown::kBetter || row.shown == Shown::kWorse))
@@ -185,7 +187,7 @@ std::string numerics_text(const RecordPair& pair) {
   return text;
 }
 
-// Of the same weights, where no mark differs: what was compared, and what of it is not the same to
+// Of the same weights, where no score differs: what was compared, and what of it is not the same to
 // the last digit.
 std::string equal_marks_text(const RecordPair& pair) {
   std::int64_t items = 0, changed = 0;
@@ -197,7 +199,7 @@ std::string equal_marks_text(const RecordPair& pair) {
   }
   if (!pair.fixed_weights || pair.imported || pair.bit_identical || items == 0) return {};
   return wrapped(
-      fmt::format("every mark is the same: {} items of {} task{}{}", items, pair.items.size(),
+      fmt::format("every score is the same: {} items of {} task{}{}", items, pair.items.size(),
                   pair.items.size() == 1 ? "" : "s",
                   changed == 0 ? ", and every answer"
                                : fmt::format("; the answer, text or log-probabilities of {} differ",
@@ -239,7 +241,7 @@ std::string seed_text(const Comparison& comparison) {
     group = s.group;
     std::string note = fmt::format(
         "{}{}; {}, {}", name(s.shown),
-        s.shown == Shown::kNotShown ? could_see(s.visible(), s.unit) : "", name(s.method),
+        s.shown == Shown::kNotShown ? could_see(s.min_detectable(), s.unit) : "", name(s.method),
         s.paired ? fmt::format("{} pairs", s.a.size())
                  : fmt::format("{} against {}", s.a.size(), s.b.size()));
     if (s.shown == Shown::kNothing) note = note.substr(2);
@@ -276,7 +278,7 @@ Json metric_json(const MetricDifference& row) {
           {"p_two_sided", optional_json(row.p_two_sided)},
           {"q_benjamini_hochberg", optional_json(row.q)},
           {"shown", name(row.shown)},
-          {"visible", optional_json(row.visible)},
+          {"visible", optional_json(row.min_detectable)},
           {"note", text_of(row.note)},
           {"note_message", json_of(row.note)}};
 }
@@ -347,7 +349,7 @@ Json seed_json(const SeedDifference& s) {
           {"interval95", interval_json(s.test->interval95)},
           {"p_two_sided", s.test->p_two_sided},
           {"shown", name(s.shown)},
-          {"visible", optional_json(s.visible())}};
+          {"visible", optional_json(s.min_detectable())}};
 }
 
 Json score_json(const Score& score) {
@@ -357,7 +359,7 @@ Json score_json(const Score& score) {
                {"b", optional_json(score.b)},
                {"difference", score.difference},
                {"interval95", interval_json(score.interval95)},
-               {"visible", optional_json(score.visible)}};
+               {"visible", optional_json(score.min_detectable)}};
   add_message(json, "verdict", words_of(score.outcome));
   return json;
 }

@@ -17,7 +17,7 @@
 namespace nb {
 namespace {
 
-// "depth=low", …; empty for a record of no arm.
+// "depth=low", …; empty for a record of no configuration.
 std::vector<std::string> levels_text(const Record& record) {
   const Json* device =
       record.settings->contains("device") ? &record.settings->at("device") : nullptr;
@@ -30,23 +30,24 @@ std::vector<std::string> levels_text(const Record& record) {
 
 bool is_high(const std::string& level) { return level.ends_with("=high"); }
 
-// Arms in the order of the design: all low first, all high last.
+// Configurations in the order of the design: all low first, all high last.
 Result<Factorial> design_of(const RunRecords& run) {
-  std::map<std::string, std::vector<std::string>> arms;
+  std::map<std::string, std::vector<std::string>> configurations;
   for (const StoredRecord& stored : run.records)
     if (auto levels = levels_text(stored.record); !levels.empty())
-      arms[stored.record.trained_on.empty() ? stored.record.device : stored.record.trained_on] =
+      configurations[stored.record.trained_on.empty() ? stored.record.device
+                                                      : stored.record.trained_on] =
           std::move(levels);
-  if (arms.empty())
+  if (configurations.empty())
     return bad_input(
-        fmt::format("{}: no record is of an experiment's arm: the suite has no "
+        fmt::format("{}: no record is of an experiment's configuration: the suite has no "
                     "/factorial (suites/ablation.json has one)",
                     run.path.string()));
   Factorial factorial;
-  for (const std::string& level : arms.begin()->second)
+  for (const std::string& level : configurations.begin()->second)
     factorial.factors.push_back(level.substr(0, level.find('=')));
   std::vector<std::pair<std::vector<bool>, std::string>> sorted;
-  for (const auto& [device, levels] : arms) {
+  for (const auto& [device, levels] : configurations) {
     std::vector<bool> high;
     for (const std::string& level : levels) high.push_back(is_high(level));
     sorted.emplace_back(std::move(high), device);
@@ -54,16 +55,17 @@ Result<Factorial> design_of(const RunRecords& run) {
   std::ranges::sort(sorted);
   for (auto& [levels, device] : sorted) {
     factorial.levels.push_back(std::move(levels));
-    factorial.arms.push_back(std::move(device));
+    factorial.configurations.push_back(std::move(device));
   }
   const bool same_factors = std::ranges::all_of(factorial.levels, [&](const auto& levels) {
     return levels.size() == factorial.factors.size();
   });
   if (!same_factors || !is_balanced(factorial.levels))
-    return bad_input(fmt::format(
-        "{}: the {} arms that are there are not balanced, so effects cannot be told apart; run the "
-        "suite to its end (npubench run goes on where it stopped)",
-        run.path.string(), arms.size()));
+    return bad_input(
+        fmt::format("{}: the {} configurations that are there are not balanced, so effects cannot "
+                    "be told apart; run the "
+                    "suite to its end (npubench run goes on where it stopped)",
+                    run.path.string(), configurations.size()));
   factorial.aliases = alias_structure(factorial.levels);
   return factorial;
 }
@@ -86,7 +88,7 @@ std::size_t place_of(const Record& record) {
   return 2 * static_cast<std::size_t>(at - std::begin(kStages)) + (record.kind == "eval" ? 1 : 0);
 }
 
-// Of one metric: arm → seed → value.
+// Of one metric: configuration → seed → value.
 struct Collected {
   const Record* first = nullptr;
   const Metric* metric = nullptr;
@@ -97,10 +99,11 @@ struct Collected {
 std::vector<std::int64_t> seeds_of_all(const Factorial& factorial, const Collected& one) {
   std::vector<std::int64_t> seeds;
   for (const auto& [seed, value] : one.values.begin()->second)
-    if (std::ranges::all_of(factorial.arms, [&, s = seed](const std::string& arm) {
-          const auto found = one.values.find(arm);
-          return found != one.values.end() && found->second.contains(s);
-        }))
+    if (std::ranges::all_of(factorial.configurations,
+                            [&, s = seed](const std::string& configuration) {
+                              const auto found = one.values.find(configuration);
+                              return found != one.values.end() && found->second.contains(s);
+                            }))
       seeds.push_back(seed);
   return seeds;
 }
@@ -115,7 +118,7 @@ void add_metric(Factorial& factorial, const Collected& one) {
   }
   effects.seeds = seeds_of_all(factorial, one);
   std::set<std::int64_t> all;
-  for (const auto& [arm, seeds] : one.values)
+  for (const auto& [configuration, seeds] : one.values)
     for (const auto& [seed, value] : seeds) all.insert(seed);
   if (effects.seeds.empty()) {
     factorial.notes.push_back(message("effects.left_out", title, message("effects.no_seed")));
@@ -125,10 +128,10 @@ void add_metric(Factorial& factorial, const Collected& one) {
     factorial.notes.push_back(
         message("effects.some_seeds", title, effects.seeds.size(), all.size()));
   std::vector<std::vector<double>> values;
-  for (const std::string& arm : factorial.arms) {
+  for (const std::string& configuration : factorial.configurations) {
     values.emplace_back();
     for (const std::int64_t seed : effects.seeds)
-      values.back().push_back(one.values.at(arm).at(seed));
+      values.back().push_back(one.values.at(configuration).at(seed));
   }
   effects.table = main_effects(factorial.levels, values);
   factorial.metrics.push_back(std::move(effects));

@@ -40,7 +40,7 @@ Json estimate_json(const EffectEstimate& one) {
 }  // namespace
 
 Sentence alias_sentence(const Factorial& f) {
-  if (f.aliases.words.empty()) return message("effects.full_design", f.arms.size());
+  if (f.aliases.words.empty()) return message("effects.full_design", f.configurations.size());
   std::string all = "I";
   for (const std::string& word : f.aliases.words) all += " = " + word;
   std::vector<Sentence> aliased;
@@ -56,10 +56,10 @@ Sentence alias_sentence(const Factorial& f) {
   const std::size_t combinations = std::size_t{1} << f.factors.size();
   const std::string resolution = roman(f.aliases.resolution);
   Sentence list = joined("join.semicolon", std::move(aliased));
-  return f.aliases.resolution == 4 ? message("effects.resolution_four", f.arms.size(), combinations,
-                                             resolution, all, std::move(list))
-                                   : message("effects.part_design", f.arms.size(), combinations,
-                                             resolution, all, std::move(list));
+  return f.aliases.resolution == 4 ? message("effects.resolution_four", f.configurations.size(),
+                                             combinations, resolution, all, std::move(list))
+                                   : message("effects.part_design", f.configurations.size(),
+                                             combinations, resolution, all, std::move(list));
 }
 
 std::vector<EffectRow> effect_rows(const Factorial& f, const MetricEffects& m) {
@@ -97,8 +97,8 @@ std::vector<EffectRow> effect_rows(const Factorial& f, const MetricEffects& m) {
 Sentence effects_caption(const Factorial& f, const MetricEffects& m) {
   const std::string what =
       fmt::format("{} {}{}", m.node, m.metric, has_plain_unit(m.unit) ? " (" + m.unit + ")" : "");
-  const std::string low = f.arms.front() + " " + plain_value(m.table.low, m.unit);
-  const std::string high = f.arms.back() + " " + plain_value(m.table.high, m.unit);
+  const std::string low = f.configurations.front() + " " + plain_value(m.table.low, m.unit);
+  const std::string high = f.configurations.back() + " " + plain_value(m.table.high, m.unit);
   Sentence caption = m.direction == Direction::kLower
                          ? message("effects.lower_is_better", what, low, high)
                          : message("effects.higher_is_better", what, low, high);
@@ -114,7 +114,7 @@ std::string factorial_text(const Factorial& f) {
   std::string text = wrapped(fmt::format(
       "main effects of {} factors on emulated devices: high minus low, and its share of "
       "the emulated gap between {} (all low) and {} (all high)",
-      f.factors.size(), f.arms.front(), f.arms.back()));
+      f.factors.size(), f.configurations.front(), f.configurations.back()));
   text += wrapped(text_of(alias_sentence(f)), 2, "  ");
   for (const MetricEffects& m : f.metrics) {
     text += "\n" + wrapped(text_of(effects_caption(f, m)));
@@ -131,12 +131,12 @@ std::string factorial_text(const Factorial& f) {
 }
 
 Json factorial_json(const Factorial& f) {
-  Json arms = Json::array(), metrics = Json::array();
-  for (std::size_t a = 0; a < f.arms.size(); ++a) {
+  Json configurations = Json::array(), metrics = Json::array();
+  for (std::size_t a = 0; a < f.configurations.size(); ++a) {
     Json levels = Json::object();
     for (std::size_t i = 0; i < f.factors.size(); ++i)
       levels[f.factors[i]] = f.levels[a][i] ? "high" : "low";
-    arms.push_back({{"device", f.arms[a]}, {"levels", levels}});
+    configurations.push_back({{"device", f.configurations[a]}, {"levels", levels}});
   }
   for (const MetricEffects& m : f.metrics) {
     Json effects = Json::array();
@@ -162,9 +162,9 @@ Json factorial_json(const Factorial& f) {
   for (std::size_t i = 0; i < f.factors.size(); ++i) aliased[f.factors[i]] = f.aliases.of_factor[i];
   return {{"emulated", true},
           {"factors", f.factors},
-          {"low_arm", f.arms.front()},
-          {"high_arm", f.arms.back()},
-          {"arms", arms},
+          {"low_arm", f.configurations.front()},
+          {"high_arm", f.configurations.back()},
+          {"arms", configurations},
           {"design",
            {{"words", f.aliases.words},
             {"resolution", f.aliases.resolution},

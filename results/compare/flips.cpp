@@ -70,7 +70,7 @@ FlipGroup group_of(const Comparison& c, const RecordPair& pair, const ItemCompar
 
 Flip flip_of(std::size_t row, const ItemRecord& left, const ItemRecord& right, double limit,
              bool has_choices) {
-  const double value_a = mark_of(left), value_b = mark_of(right);
+  const double value_a = score_of(left), value_b = score_of(right);
   const auto margins = gold_margins(left, right);
   Flip flip;
   flip.id = left.source_id.empty() ? left.id : left.source_id;
@@ -110,7 +110,7 @@ Result<std::optional<FlipGroup>> walk_group(const Comparison& c, const RecordPai
   FlipGroup group = group_of(c, pair, items);
   NB_TRY_VOID(
       walk(pair, items.task, [&](std::size_t row, const ItemRecord& left, const ItemRecord& right) {
-        if (mark_of(left) == mark_of(right)) return;
+        if (score_of(left) == score_of(right)) return;
         const Flip flip = flip_of(row, left, right, group.limit, items.has_choices);
         ++(flip.lost ? group.lost : group.won);
         group.near_tie += flip.kind == FlipKind::kNearTie ? 1 : 0;

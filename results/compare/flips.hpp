@@ -1,4 +1,4 @@
-// Items whose mark differs between two sides, for people to look at: `compare --flips` and the
+// Items whose score differs between two sides, for people to look at: `compare --flips` and the
 // report. Reads the items files of paired evaluations; decides nothing.
 #pragma once
 
@@ -24,10 +24,10 @@ struct Flip {
   std::size_t group = 0;  // into ItemList::groups
   std::string id;         // `npubench show` takes it: the source's name, else ItemRecord::id
   std::int64_t row = 0;   // in the items of side A, from 1: `show` takes it too
-  bool lost = false;      // the mark of A is higher; else won
+  bool lost = false;      // the score of A is higher; else won
   FlipKind kind = FlipKind::kText;
   std::string gold, a, b;                    // predictions
-  std::optional<double> value_a, value_b;    // marks that are not right or wrong alone
+  std::optional<double> value_a, value_b;    // scores that are not right or wrong alone
   std::optional<double> margin_a, margin_b;  // nat
   std::vector<float> log_probs_a, log_probs_b;
   std::string reason_a, reason_b;  // "timeout", …

@@ -50,7 +50,7 @@ std::string flip_text(const Flip& flip) {
     line +=
         fmt::format(", margin {} → {} nat", signed_nat(*flip.margin_a), signed_nat(*flip.margin_b));
   if (flip.value_a && flip.value_b)
-    line += fmt::format(", mark {:.4g} → {:.4g}", *flip.value_a, *flip.value_b);
+    line += fmt::format(", score {:.4g} → {:.4g}", *flip.value_a, *flip.value_b);
   std::string text = wrapped(line, kIndent + 2, flip.lost ? "  lost  " : "  won   ");
   if (const std::string question = one_line(flip.text, 2 * (kTextWidth - kIndent - 2));
       !question.empty())
@@ -70,7 +70,7 @@ Json side_json(const std::string& prediction, const std::optional<double>& value
           {"log_probs", log_probs},   {"reason", reason},      {"text", text}};
 }
 
-std::optional<double> mark_of(const Flip& flip, bool side_a) {
+std::optional<double> score_of(const Flip& flip, bool side_a) {
   if (flip.value_a) return side_a ? flip.value_a : flip.value_b;
   return flip.lost == side_a ? 1.0 : 0.0;
 }
@@ -131,9 +131,9 @@ Json flips_json(const ItemList& list) {
                      {"question", flip.text.question},
                      {"warning", flip.text.warning},
                      {"gold", flip.gold},
-                     {"a", side_json(flip.a, mark_of(flip, true), flip.margin_a, flip.log_probs_a,
+                     {"a", side_json(flip.a, score_of(flip, true), flip.margin_a, flip.log_probs_a,
                                      flip.reason_a, flip.text_a)},
-                     {"b", side_json(flip.b, mark_of(flip, false), flip.margin_b, flip.log_probs_b,
+                     {"b", side_json(flip.b, score_of(flip, false), flip.margin_b, flip.log_probs_b,
                                      flip.reason_b, flip.text_b)}});
   }
   return {{"schema", kFlipsSchema}, {"flips", list.count}, {"shown", items.size()},

@@ -19,7 +19,7 @@ struct GrossChange {
 // in common use.
 inline constexpr std::int64_t kFewestItems = 30;  // AIME: 15 problems, two papers a year
 
-// A number of that unit, from a to b. is_share: of marks between 0 and 1. Empty: no bound is known
+// A number of that unit, from a to b. is_share: of scores between 0 and 1. Empty: no bound is known
 // for the unit.
 std::optional<GrossChange> gross_change(double a, double b, std::string_view unit, bool is_share);
 

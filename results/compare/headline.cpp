@@ -37,12 +37,12 @@ Sentence list_of(std::vector<Score> scores) {
 }
 
 // "a drop of 0.9 pp would have shown": of the scores that are named.
-Sentence visible_of(const std::vector<Score>& scores) {
+Sentence min_detectable_of(const std::vector<Score>& scores) {
   const Score *least = nullptr, *most = nullptr;
   for (const Score& score : scores) {
-    if (!score.visible || (least != nullptr && score.unit != least->unit)) continue;
-    if (least == nullptr || *score.visible < *least->visible) least = &score;
-    if (most == nullptr || *score.visible > *most->visible) most = &score;
+    if (!score.min_detectable || (least != nullptr && score.unit != least->unit)) continue;
+    if (least == nullptr || *score.min_detectable < *least->min_detectable) least = &score;
+    if (most == nullptr || *score.min_detectable > *most->min_detectable) most = &score;
   }
   if (least == nullptr) return {};
   const std::string from = visible_text(*least), to = visible_text(*most);
@@ -102,7 +102,8 @@ Sentence scores_line(const Comparison& comparison) {
   if (!open.empty()) {
     parts.push_back(parts.empty() ? message("headline.none_shown_first", list_of(open))
                                   : message("headline.none_shown", list_of(open)));
-    if (Sentence visible = visible_of(open); !visible.empty()) parts.push_back(std::move(visible));
+    if (Sentence min_detectable = min_detectable_of(open); !min_detectable.empty())
+      parts.push_back(std::move(min_detectable));
   }
   if (!one.empty())
     parts.push_back(parts.empty() ? message("headline.one_training_first", list_of(one))

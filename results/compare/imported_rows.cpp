@@ -59,7 +59,7 @@ void set_counts(MetricDifference& row, const PairedCounts& counts) {
   row.interval95 = newcombe_paired(counts);
   row.interval90 = newcombe_paired(counts, kZ90);
   row.p_two_sided = mid_p_two_sided(counts.only_a, counts.only_b);
-  row.visible = paired_visible(counts);
+  row.min_detectable = paired_min_detectable(counts);
 }
 
 void set_normal(MetricDifference& row, double standard_error, Sentence method) {
@@ -70,7 +70,7 @@ void set_normal(MetricDifference& row, double standard_error, Sentence method) {
   row.interval95 = Interval{d - kZ95 * standard_error, d + kZ95 * standard_error};
   row.interval90 = Interval{d - kZ90 * standard_error, d + kZ90 * standard_error};
   row.p_two_sided = 2 * pm::normal_cdf(-std::fabs(d) / standard_error);
-  row.visible = kZPower80 * standard_error;
+  row.min_detectable = kZPower80 * standard_error;
 }
 
 // The values of an imported row are those of the items that both sides scored.
@@ -101,7 +101,7 @@ void add_items(MetricDifference& row, const ItemComparison& items) {
   }
   const MeanTest& test = *items.fractions;
   row.method = message("method.fractions", items.bootstrap->replicates);
-  if (!(test.standard_error > 0)) {  // every mark moved alike, mostly by nothing
+  if (!(test.standard_error > 0)) {  // every score moved alike, mostly by nothing
     if (*row.difference == 0) append(row.note, message("row.equal_marks", n));
     row.p_two_sided = test.p_two_sided;
     return;
@@ -110,7 +110,7 @@ void add_items(MetricDifference& row, const ItemComparison& items) {
   row.interval95 = items.bootstrap->bca95;
   row.interval90 = test.interval90;
   row.p_two_sided = test.p_two_sided;
-  row.visible = detectable(test.standard_error, test.df);
+  row.min_detectable = min_detectable(test.standard_error, test.df);
 }
 
 // Two independent samples: by the standard errors that the sources state, else shares of n items.
@@ -132,7 +132,7 @@ void add_totals(MetricDifference& row, const RecordPair& pair, const Metric& a, 
     row.interval90 = newcombe_unpaired(*a.value, n_a, *b.value, n_b, kZ90);
     row.p_two_sided = test.p_two_sided;
     row.standard_error = (row.interval95->high - row.interval95->low) / (2 * kZ95);
-    row.visible = kZPower80 * *row.standard_error;
+    row.min_detectable = kZPower80 * *row.standard_error;
     return;
   }
   // One side states its error: the other, of the same task, is taken to have the same.

@@ -98,8 +98,8 @@ void fill_imported(ItemComparison& result, const PackedItems& items_a, const Pac
         right = first_samples(right, samples_a);
     }
     add_pair(result, agreement, left, right);
-    values_a.push_back(mark_of(left));
-    values_b.push_back(mark_of(right));
+    values_a.push_back(score_of(left));
+    values_b.push_back(score_of(right));
     fractional = fractional || left.value || right.value;
     result.prompts_differ += !left.prompt_hash.empty() && !right.prompt_hash.empty() &&
                                      left.prompt_hash != right.prompt_hash

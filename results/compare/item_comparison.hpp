@@ -30,7 +30,7 @@ struct ItemComparison {
   ChoiceAgreement agreement;              // of items with two choices at least on both sides
   // Of one checkpoint whose log-probabilities differ: whether they moved as rounding moves them.
   std::optional<MarginShift> shift;
-  std::int64_t changed = 0;        // items whose answer, mark, texts or log-probabilities differ
+  std::int64_t changed = 0;        // items whose answer, score, texts or log-probabilities differ
   std::int64_t texts = 0;          // items answered by a text on both sides
   std::int64_t changed_texts = 0;  // of them: any text differs
   std::int64_t early_texts = 0;    // of them: the first texts part within kEarlyBytes
@@ -42,7 +42,7 @@ struct ItemComparison {
   std::int64_t samples_differ = 0;  // paired items with more samples on a side: cut to the other's
   std::int64_t golds_differ = 0;    // paired items with another reference answer
   double mean_a = 0, mean_b = 0;    // over the paired items
-  // Marks that are not right or wrong alone, paired by items: the test of the mean difference, and
+  // Scores that are not right or wrong alone, paired by items: the test of the mean difference, and
   // its interval by bootstrap, which shares of few samples need.
   std::optional<MeanTest> fractions;
   std::optional<Bootstrap> bootstrap;

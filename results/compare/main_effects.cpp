@@ -13,17 +13,19 @@ using Levels = std::vector<std::vector<bool>>;
 
 constexpr std::string_view kLetters = "ABCDEFGHJKLM";
 
-// A sum of arms' means with a weight each: its value, and its variance in units of one training's.
+// A sum of configurations' means with a weight each: its value, and its variance in units of one
+// training's.
 struct Contrast {
   std::vector<double> weights;
   double value = 0;
   double variance = 0;
 };
 
-Contrast contrast(std::vector<double> weights, const std::vector<double>& arms, double seeds) {
+Contrast contrast(std::vector<double> weights, const std::vector<double>& configurations,
+                  double seeds) {
   Contrast c{std::move(weights), 0, 0};
-  for (std::size_t a = 0; a < arms.size(); ++a) {
-    c.value += c.weights[a] * arms[a];
+  for (std::size_t a = 0; a < configurations.size(); ++a) {
+    c.value += c.weights[a] * configurations[a];
     c.variance += c.weights[a] * c.weights[a] / seeds;
   }
   return c;
@@ -43,18 +45,18 @@ std::optional<Interval> ratio_interval(const Contrast& a, const Contrast& b, dou
   return Interval{(linear - root) / square, (linear + root) / square};
 }
 
-// What arms and seeds leave: squares of it over its degrees of freedom.
+// What configurations and seeds leave: squares of it over its degrees of freedom.
 double residual_variance(const std::vector<std::vector<double>>& values,
-                         const std::vector<double>& arms, double df) {
+                         const std::vector<double>& configurations, double df) {
   const std::size_t seeds = values[0].size();
-  const double grand = mean(arms);
+  const double grand = mean(configurations);
   double squares = 0;
   for (std::size_t s = 0; s < seeds; ++s) {
     double of_seed = 0;
-    for (const auto& arm : values) of_seed += arm[s];
+    for (const auto& configuration : values) of_seed += configuration[s];
     of_seed /= static_cast<double>(values.size());
     for (std::size_t a = 0; a < values.size(); ++a) {
-      const double rest = values[a][s] - arms[a] - of_seed + grand;
+      const double rest = values[a][s] - configurations[a] - of_seed + grand;
       squares += rest * rest;
     }
   }
@@ -68,16 +70,16 @@ std::string letters_of(std::size_t set) {
   return letters;
 }
 
-// Is the product of these factors the same in all arms? low is −1.
+// Is the product of these factors the same in all configurations? low is −1.
 bool is_constant(const Levels& levels, std::size_t set) {
-  const auto is_negative = [&](const std::vector<bool>& arm) {
+  const auto is_negative = [&](const std::vector<bool>& configuration) {
     bool odd = false;
-    for (std::size_t i = 0; i < arm.size(); ++i)
-      if (((set >> i) & 1) != 0 && !arm[i]) odd = !odd;
+    for (std::size_t i = 0; i < configuration.size(); ++i)
+      if (((set >> i) & 1) != 0 && !configuration[i]) odd = !odd;
     return odd;
   };
-  return std::all_of(levels.begin(), levels.end(), [&](const std::vector<bool>& arm) {
-    return is_negative(arm) == is_negative(levels[0]);
+  return std::all_of(levels.begin(), levels.end(), [&](const std::vector<bool>& configuration) {
+    return is_negative(configuration) == is_negative(levels[0]);
   });
 }
 
@@ -102,17 +104,19 @@ std::vector<std::string> sorted_letters(const std::vector<std::size_t>& sets) {
 
 bool is_balanced(const Levels& levels) {
   if (levels.size() < 2 || levels[0].empty()) return false;
-  const auto all = [](const std::vector<bool>& arm, bool level) {
-    return std::all_of(arm.begin(), arm.end(), [&](bool one) { return one == level; });
+  const auto all = [](const std::vector<bool>& configuration, bool level) {
+    return std::all_of(configuration.begin(), configuration.end(),
+                       [&](bool one) { return one == level; });
   };
   if (!all(levels.front(), false) || !all(levels.back(), true)) return false;
   const auto high = [&](auto holds) {
     return 2 * std::count_if(levels.begin(), levels.end(), holds) == std::ssize(levels);
   };
   for (std::size_t i = 0; i < levels[0].size(); ++i) {
-    if (!high([&](const auto& arm) { return arm[i]; })) return false;
+    if (!high([&](const auto& configuration) { return configuration[i]; })) return false;
     for (std::size_t j = 0; j < i; ++j)
-      if (!high([&](const auto& arm) { return arm[i] == arm[j]; })) return false;
+      if (!high([&](const auto& configuration) { return configuration[i] == configuration[j]; }))
+        return false;
   }
   return true;
 }
@@ -152,27 +156,27 @@ AliasStructure alias_structure(const Levels& levels) {
 
 EffectTable main_effects(const Levels& levels, const std::vector<std::vector<double>>& values) {
   NB_CHECK(is_balanced(levels) && values.size() == levels.size() && !values[0].empty(),
-           "[factorial] {} arms, values of {}", levels.size(), values.size());
+           "[factorial] {} configurations, values of {}", levels.size(), values.size());
   const auto count = static_cast<double>(levels.size());
   const auto seeds = static_cast<double>(values[0].size());
-  std::vector<double> arms;
-  for (const auto& arm : values) {
-    NB_CHECK(arm.size() == values[0].size(), "[factorial] {} and {} seeds", arm.size(),
-             values[0].size());
-    arms.push_back(mean(arm));
+  std::vector<double> configurations;
+  for (const auto& configuration : values) {
+    NB_CHECK(configuration.size() == values[0].size(), "[factorial] {} and {} seeds",
+             configuration.size(), values[0].size());
+    configurations.push_back(mean(configuration));
   }
   EffectTable table;
-  table.low = arms.front();
-  table.high = arms.back();
+  table.low = configurations.front();
+  table.high = configurations.back();
   table.df = (count - 1) * (seeds - 1);
-  const double variance = table.df > 0 ? residual_variance(values, arms, table.df) : 0;
+  const double variance = table.df > 0 ? residual_variance(values, configurations, table.df) : 0;
   table.sd = pm::sqrt(variance);
   const double t = table.df > 0 ? student_t_quantile(.975, table.df) : 0;
 
   std::vector<double> of_gap(levels.size()), of_rest(levels.size());
   of_gap.front() = of_rest.front() = -1;
   of_gap.back() = of_rest.back() = 1;
-  const Contrast gap = contrast(of_gap, arms, seeds);
+  const Contrast gap = contrast(of_gap, configurations, seeds);
   const auto estimate = [&](const Contrast& c) {
     EffectEstimate one{c.value, {}, {}, {}};
     if (gap.value != 0) one.share = c.value / gap.value;
@@ -190,9 +194,9 @@ EffectTable main_effects(const Levels& levels, const std::vector<std::vector<dou
       weights.push_back((levels[a][i] ? 2 : -2) / count);
       of_rest[a] -= weights.back();
     }
-    table.effects.push_back(estimate(contrast(std::move(weights), arms, seeds)));
+    table.effects.push_back(estimate(contrast(std::move(weights), configurations, seeds)));
   }
-  table.rest = estimate(contrast(of_rest, arms, seeds));
+  table.rest = estimate(contrast(of_rest, configurations, seeds));
   return table;
 }
 

@@ -35,8 +35,9 @@ struct Score {
   std::optional<double> a, b;
   double difference = 0;  // b − a
   std::optional<Interval> interval95;
-  std::optional<double> p, visible;  // visible: smallest difference seen with 80 % power
-  Sentence gross = {};               // beyond that bound, no noise known
+  std::optional<double> p,
+      min_detectable;   // min_detectable: smallest difference seen with 80 % power
+  Sentence gross = {};  // beyond that bound, no noise known
   ScoreOutcome outcome = ScoreOutcome::kNotEstablished;
 };
 

@@ -53,8 +53,8 @@ std::string change_text(const Score& score) {
 }
 
 std::string visible_text(const Score& score) {
-  return score.is_share ? points(*score.visible) + " pp"
-                        : rounded_value(*score.visible, score.unit);
+  return score.is_share ? points(*score.min_detectable) + " pp"
+                        : rounded_value(*score.min_detectable, score.unit);
 }
 
 std::vector<Score> surest_first(const Comparison& comparison) {

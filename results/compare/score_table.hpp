@@ -12,7 +12,7 @@ namespace nb {
 
 // "−5.2 pp [−8.1, −2.4]" of shares, else in the score's unit; the interval where there is one.
 std::string change_text(const Score& score);
-// The smallest difference that it could see, as "1.8 pp"; score.visible is there.
+// The smallest difference that it could see, as "1.8 pp"; score.min_detectable is there.
 std::string visible_text(const Score& score);
 
 // The surest first.

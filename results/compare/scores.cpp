@@ -20,7 +20,7 @@ bool is_score(const MetricDifference& row, const RecordPair& pair) {
          row.shown == Shown::kBetter;
 }
 
-// Every mark alike, not only right and wrong.
+// Every score alike, not only right and wrong.
 bool has_equal_marks(const ItemComparison& items) {
   return items.error.empty() && items.changed == 0 && items.mean_a == items.mean_b &&
          !(items.fractions && items.fractions->standard_error > 0);
@@ -84,7 +84,7 @@ void add_scores(std::vector<Score>& scores, const Comparison& comparison, const 
     score.difference = *row.difference;
     score.interval95 = row.interval95;
     score.p = row.p_two_sided;
-    score.visible = row.visible;
+    score.min_detectable = row.min_detectable;
     score.gross = row.gross;
     score.outcome = outcome_of(row, pair, items);
     scores.push_back(std::move(score));
@@ -123,7 +123,7 @@ Score of_seeds(const SeedDifference& seed) {
   score.difference = seed.test->difference;
   score.interval95 = seed.test->interval95;
   score.p = seed.test->p_two_sided;
-  score.visible = seed.visible();
+  score.min_detectable = seed.min_detectable();
   return score;
 }
 

@@ -166,7 +166,7 @@ StageGain judged(const Collected& one, std::vector<std::string>& damaged) {
   const MeanTest test = paired_t(gain.a, gain.b);
   gain.p = test.p_two_sided;
   gain.interval95 = test.interval95;
-  if (test.df > 0) gain.visible = detectable(test.standard_error, test.df);
+  if (test.df > 0) gain.min_detectable = min_detectable(test.standard_error, test.df);
   return gain;
 }
 
@@ -259,7 +259,7 @@ StageGain gain_of(const MetricDifference& row, const std::string& evaluation) {
   gain.p = row.p_two_sided;
   gain.p_holm = row.p_corrected;
   gain.is_part = family_of(row) != ScoreFamily::kHeadline;
-  gain.visible = row.visible;
+  gain.min_detectable = row.min_detectable;
   gain.shown = row.shown;
   return gain;
 }

@@ -36,8 +36,8 @@ struct StageGain {
   // what is counted twice must not cost the tasks their power.
   // Of an imported one also a task's other metrics.
   bool is_part = false;
-  std::optional<double> visible;   // detectable difference, 80 % power; over seeds alone
-  Shown shown = Shown::kNotShown;  // by p_holm < .05
+  std::optional<double> min_detectable;  // detectable difference, 80 % power; over seeds alone
+  Shown shown = Shown::kNotShown;        // by p_holm < .05
 };
 
 struct StageGains {

@@ -47,8 +47,9 @@ std::string verdict_text(const StageGain& gain) {
 }
 
 std::string note_of(const StageGain& gain) {
-  if (gain.shown == Shown::kNotShown && gain.visible)
-    return fmt::format("a change of {} would have shown", rounded_value(*gain.visible, gain.unit));
+  if (gain.shown == Shown::kNotShown && gain.min_detectable)
+    return fmt::format("a change of {} would have shown",
+                       rounded_value(*gain.min_detectable, gain.unit));
   return "";
 }
 
@@ -146,7 +147,7 @@ Json stage_gains_json(const StageGains& gains) {
                     {"p", number(gain.p)},
                     {"p_holm", number(gain.p_holm)},
                     {"is_part", gain.is_part},
-                    {"detectable", number(gain.visible)},
+                    {"detectable", number(gain.min_detectable)},
                     {"verdict", verdict_text(gain)}});
   return {{"schema", "npubench.stages/1"},
           {"first_line", stage_headline(gains)},

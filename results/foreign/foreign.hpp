@@ -32,7 +32,7 @@ struct ForeignSeries {
   // better, worse or gated.
   std::optional<Direction> direction;
   std::string unit;
-  // Set by finish(): a mean of marks between 0 and 1, so that n gives a standard error.
+  // Set by finish(): a mean of scores between 0 and 1, so that n gives a standard error.
   bool is_share = false;
   // The task's headline number. Others (acc beside acc_norm) are shown, not counted as another
   // test.

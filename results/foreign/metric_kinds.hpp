@@ -13,7 +13,7 @@
 namespace nb {
 
 enum class Quantity {
-  kShare,       // mean of marks between 0 and 1: accuracy, pass@k, F1; files write .71 or 71 %
+  kShare,       // mean of scores between 0 and 1: accuracy, pass@k, F1; files write .71 or 71 %
   kPoints,      // 0 to 100 by definition: BLEU, chrF, TER
   kErrorRatio,  // errors over a length, can exceed 1: word and character error rate
   kBounded,     // other scores between fixed ends: Matthews correlation, Brier score

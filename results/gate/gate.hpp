@@ -42,7 +42,8 @@ struct TaskVerdict {
   std::optional<Interval> interval95;
   std::optional<double> low90;  // lower end of the 90 % interval, higher-is-better orientation
   std::optional<double> p_worse, p_worse_holm, p_better_holm;
-  std::optional<double> margin, mde80;  // mde80: smallest difference found with 80 % power
+  std::optional<double> margin,
+      min_detectable;  // min_detectable: smallest difference found with 80 % power
   std::optional<PairedCounts> counts;
   bool uncalibrated = false;
 };
@@ -56,7 +57,7 @@ struct GateResult {
   Sentence likely_cause;           // changed settings, data or code; empty: none known
   bool asked_for_another = false;  // settings or data differ, so better may be what was wanted
   std::vector<Sentence> alerts;    // below the first line: "could not tell for the 3rd night",
-                                   // a noise card of other settings
+                                   // a noise profile of other settings
   std::vector<Sentence> notes;     // new records, "worse, within margin", skipped records
 };
 

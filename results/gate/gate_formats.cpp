@@ -154,7 +154,7 @@ std::string gate_markdown(const GateResult& result) {
     text += fmt::format("\n<details><summary>{} checks passed</summary>\n\n{}{}\n</details>\n",
                         passed, kTableHead, green);
   if (result.uncalibrated)
-    text += "\nUncalibrated: no noise card; margins are max(1 pp, 6/n) for answers.\n";
+    text += "\nUncalibrated: no noise profile; margins are max(1 pp, 6/n) for answers.\n";
   if (!result.notes.empty())
     text += fmt::format("\n<details><summary>notes</summary>\n{}\n</details>\n",
                         list_text("", result.notes));

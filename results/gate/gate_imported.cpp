@@ -47,8 +47,8 @@ Margin margin_of(const GatePolicy& policy, const MetricDifference& row) {
       return {at->second, {}};
   const double least = smallest_margin(row);
   if (!row.is_share && !row.counts) return {least, {}};
-  const auto card = policy.card_discordance.find(task);
-  const double discordance = card == policy.card_discordance.end() ? 0 : card->second;
+  const auto profile = policy.noise_discordance.find(task);
+  const double discordance = profile == policy.noise_discordance.end() ? 0 : profile->second;
   if (row.n <= 0) return {least, message("imported.no_n")};
   // Half of the scale at most: of ten items a margin of 6/n would pass anything.
   return {std::min(accuracy_margin(row.n, discordance), 0.5), {}};
@@ -113,10 +113,10 @@ void judge_chance(TaskVerdict& v, const Row& row, const GatePolicy& policy, doub
   v.p_worse_holm = row.worse_holm;
   v.p_better_holm = row.better_holm;
   v.margin = margin.value;
-  v.mde80 = d.visible;
+  v.min_detectable = d.min_detectable;
   v.low90 = better;
   if (d.interval90) v.low90 = sign > 0 ? d.interval90->low : -d.interval90->high;
-  v.uncalibrated = !policy.card_discordance.contains(task_of_metric(d.name));
+  v.uncalibrated = !policy.noise_discordance.contains(task_of_metric(d.name));
   const Sentence evidence = evidence_of(v, d);
   const auto with_note = [&](Sentence reason) {
     append(reason, margin.note);
@@ -137,8 +137,9 @@ void judge_chance(TaskVerdict& v, const Row& row, const GatePolicy& policy, doub
                                   : with_note(message("imported.not_worse", evidence));
   } else {
     v.verdict = Verdict::kInconclusive;
-    v.reason = with_note(message("imported.detectable", evidence,
-                                 d.visible ? rounded_value(*d.visible, d.unit) : "—"));
+    v.reason =
+        with_note(message("imported.detectable", evidence,
+                          d.min_detectable ? rounded_value(*d.min_detectable, d.unit) : "—"));
   }
 }
 

@@ -73,7 +73,7 @@ void judge_items(std::vector<ItemTest>& family, const GatePolicy& policy) {
     v.interval95 = newcombe_paired(test.counts);
     v.low90 = newcombe_paired(test.counts, kZ90).low;
     v.margin = margin_of(test, policy);
-    v.mde80 = paired_visible(test.counts);
+    v.min_detectable = paired_min_detectable(test.counts);
     v.uncalibrated = !policy.discordance_of(test.node, test.task);
     v.p_worse = policy.exact_test ? exact_p_worse(lost, won) : mid_p_worse(lost, won);
     worse.push_back(*v.p_worse);

@@ -13,9 +13,10 @@ namespace nb {
 // Fixed checkpoint, paired items of one task.
 struct ItemTest {
   TaskVerdict verdict;  // metric, where and values filled; judged here
-  std::string task;     // "mw/facts": key of margins and noise card
+  std::string task;     // "mw/facts": key of margins and noise profile
   PairedCounts counts;
-  std::string node = {};  // "eval base.core on ascend_910b3": with it the noise card is asked first
+  std::string node =
+      {};  // "eval base.core on ascend_910b3": with it the noise profile is asked first
 };
 void judge_items(std::vector<ItemTest>& family, const GatePolicy& policy);
 
@@ -24,11 +25,11 @@ void judge_items(std::vector<ItemTest>& family, const GatePolicy& policy);
 struct SeedNoise {
   double sd = 0;
   Sentence source;
-  bool is_card = false;  // margins follow from it, not from the baseline's own seeds
-  int seeds = 0;         // behind a card's sd
+  bool is_profile = false;  // margins follow from it, not from the baseline's own seeds
+  int seeds = 0;            // behind a profile's sd
 };
-// From a noise card of `seeds` seeds: the upper end of the 80 % interval of its SD.
-SeedNoise noise_of_card(double sd, int seeds);
+// From a noise profile of `seeds` seeds: the upper end of the 80 % interval of its SD.
+SeedNoise noise_of_profile(double sd, int seeds);
 // From at least 3 values of the baseline itself; of shares with n items at least their binomial
 // standard error.
 SeedNoise noise_of_seeds(const std::vector<double>& base, const std::string& unit, std::int64_t n);

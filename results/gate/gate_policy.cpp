@@ -6,7 +6,7 @@
 
 #include "harness/base/json_io.hpp"
 #include "harness/base/own_files.hpp"
-#include "results/gate/noise_card.hpp"
+#include "results/gate/noise_profile.hpp"
 
 namespace nb {
 namespace {
@@ -47,18 +47,24 @@ FieldList GatePolicy::fields() {
        {.omits_absent = true}},
       {"lower", "the same, better when lower", &lower, {.omits_absent = true}},
       {"margins", "task → margin, instead of the formula", &margins, {.min = 0, .max = 1}},
-      {"card_discordance",
-       "noise card: task (or \"node: task\") → share of answers that flip between healthy runs",
-       &card_discordance,
-       {.min = 0, .max = 1}},
-      {"card_sd",
-       "noise card: metric (or \"node: metric\") → standard deviation over healthy seeds",
-       &card_sd,
-       {.min = 0}},
-      {"card_seeds", "number of seeds behind card_sd", &card_seeds, {.min = 2, .max = 100000}},
+      {"noise_discordance",
+       "noise profile: task (or \"node: task\") → share of answers that flip between healthy runs",
+       &noise_discordance,
+       {.min = 0, .max = 1, .former = "card_discordance"}},
+      {"noise_sd",
+       "noise profile: metric (or \"node: metric\") → standard deviation over healthy seeds",
+       &noise_sd,
+       {.min = 0, .former = "card_sd"}},
+      {"noise_seeds",
+       "number of seeds behind noise_sd",
+       &noise_seeds,
+       {.min = 2, .max = 100000, .former = "card_seeds"}},
       {"allow_procedure_change", "a change in the first training steps is a note, not a failure",
        &allow_procedure_change},
-      {"noise_card", "file that `gate calibrate` wrote; card_* above count first", &noise_card},
+      {"noise_profile",
+       "file that `gate calibrate` wrote; noise_* above count first",
+       &noise_profile,
+       {.former = "noise_card"}},
       {"baselines", "what a run is judged against", object(&baselines)},
   };
 }
@@ -66,18 +72,19 @@ FieldList GatePolicy::fields() {
 std::optional<double> GatePolicy::discordance_of(const std::string& node,
                                                  const std::string& task) const {
   for (const std::string& key : {key_of(node, task), task})
-    if (const auto at = card_discordance.find(key); at != card_discordance.end()) return at->second;
+    if (const auto at = noise_discordance.find(key); at != noise_discordance.end())
+      return at->second;
   return std::nullopt;
 }
 
 std::optional<GatePolicy::Spread> GatePolicy::spread_of(const std::string& node,
                                                         const std::string& metric) const {
   for (const std::string& key : {key_of(node, metric), metric})
-    if (const auto at = card_sd.find(key); at != card_sd.end()) {
-      const auto seeds = card_seeds_of.find(key);
-      const auto where = card_mean_of.find(key);
-      Spread spread{at->second, seeds == card_seeds_of.end() ? card_seeds : seeds->second};
-      if (where != card_mean_of.end()) spread.mean = where->second;
+    if (const auto at = noise_sd.find(key); at != noise_sd.end()) {
+      const auto seeds = noise_seeds_of.find(key);
+      const auto where = noise_mean_of.find(key);
+      Spread spread{at->second, seeds == noise_seeds_of.end() ? noise_seeds : seeds->second};
+      if (where != noise_mean_of.end()) spread.mean = where->second;
       return spread;
     }
   return std::nullopt;
@@ -89,11 +96,12 @@ Result<GatePolicy> read_policy(const std::filesystem::path& given) {
   NB_TRY(const Json json, read_json(path, JsonComments::kAllowed));
   NB_TRY(GatePolicy policy, parse_struct<GatePolicy>(json, path.string()));
   for (std::string* file :
-       {&policy.noise_card, &policy.baselines.accepted, &policy.baselines.golden})
+       {&policy.noise_profile, &policy.baselines.accepted, &policy.baselines.golden})
     if (!file->empty()) *file = (path.parent_path() / *file).string();
-  if (policy.noise_card.empty()) return policy;
-  NB_TRY(const NoiseCard card, read_noise_card(policy.noise_card), path.string() + ": /noise_card");
-  apply(card, policy);
+  if (policy.noise_profile.empty()) return policy;
+  NB_TRY(const NoiseProfile profile, read_noise_profile(policy.noise_profile),
+         path.string() + ": /noise_profile");
+  apply(profile, policy);
   return policy;
 }
 

@@ -1,5 +1,5 @@
 // How a suite is gated: the reviewed file behind `gate --policy` (suites/policies/*.json), or its
-// defaults. Names the noise card and the baselines; decides nothing.
+// defaults. Names the noise profile and the baselines; decides nothing.
 #pragma once
 
 #include <filesystem>
@@ -10,7 +10,7 @@
 
 #include "harness/base/fields.hpp"
 #include "harness/base/result.hpp"
-#include "results/gate/card_recipe.hpp"
+#include "results/gate/noise_recipe.hpp"
 
 namespace nb {
 
@@ -30,30 +30,31 @@ struct GatePolicy {
   std::vector<std::string> gated_tasks;    // the declared family; empty: all
   std::vector<std::string> higher, lower;  // metrics of other harnesses (stated_directions.hpp)
   std::map<std::string, double> margins;   // task → margin, overrides the formula
-  std::map<std::string, double> card_discordance;  // task or "<node>: <task>" → ψ; absent:
-                                                   // "uncalibrated"
-  std::map<std::string, double> card_sd;  // metric or "<node>: <metric>" → SD over healthy seeds
-  int card_seeds = 10;                    // of how many seeds card_sd was estimated
-  bool allow_procedure_change = false;    // training that changed is a note, not SUSPICIOUS
-  std::string noise_card;                 // file of `gate calibrate`; what is above counts first
+  std::map<std::string, double> noise_discordance;  // task or "<node>: <task>" → ψ; absent:
+                                                    // "uncalibrated"
+  std::map<std::string, double> noise_sd;  // metric or "<node>: <metric>" → SD over healthy seeds
+  int noise_seeds = 10;                    // of how many seeds noise_sd was estimated
+  bool allow_procedure_change = false;     // training that changed is a note, not SUSPICIOUS
+  std::string noise_profile;               // file of `gate calibrate`; what is above counts first
   GateBaselines baselines;
   FieldList fields();
 
-  // Of a noise card, behind each card_sd: how many seeds, and where they lie; and what was asked.
-  std::map<std::string, int> card_seeds_of;
-  std::map<std::string, double> card_mean_of;
-  std::vector<CardRecipe> card_recipes;
+  // Of a noise profile, behind each noise_sd: how many seeds, and where they lie; and what was
+  // asked.
+  std::map<std::string, int> noise_seeds_of;
+  std::map<std::string, double> noise_mean_of;
+  std::vector<NoiseRecipe> noise_recipes;
   // Of the node ("eval base.core on ascend_910b3") before the one for all nodes.
   std::optional<double> discordance_of(const std::string& node, const std::string& task) const;
   struct Spread {
     double sd = 0;
     int seeds = 0;
-    std::optional<double> mean = {};  // absent: the policy's own card_sd
+    std::optional<double> mean = {};  // absent: the policy's own noise_sd
   };
   std::optional<Spread> spread_of(const std::string& node, const std::string& metric) const;
 };
 
-// Comments are allowed, unknown keys refused with the nearest known one; the noise card is read.
+// Comments are allowed, unknown keys refused with the nearest known one; the noise profile is read.
 // An empty path gives the defaults.
 Result<GatePolicy> read_policy(const std::filesystem::path& path);
 

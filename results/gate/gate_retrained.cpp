@@ -19,27 +19,27 @@
 namespace nb {
 namespace {
 
-// The policy's noise card, unless its seeds lie elsewhere than the baseline's: then it was made of
-// another recipe, and its spread says nothing of this one.
+// The policy's noise profile, unless its seeds lie elsewhere than the baseline's: then it was made
+// of another recipe, and its spread says nothing of this one.
 std::optional<SeedNoise> noise_of_policy(Gate& gate, const std::string& node,
                                          const std::string& metric, const std::string& unit,
                                          const std::vector<double>& base) {
-  const auto card = gate.policy.spread_of(node, metric);
-  if (!card) return std::nullopt;
-  const SeedNoise noise = noise_of_card(card->sd, card->seeds);
-  if (!card->mean || std::fabs(mean(base) - *card->mean) <= kGrossDeviations * noise.sd)
+  const auto profile = gate.policy.spread_of(node, metric);
+  if (!profile) return std::nullopt;
+  const SeedNoise noise = noise_of_profile(profile->sd, profile->seeds);
+  if (!profile->mean || std::fabs(mean(base) - *profile->mean) <= kGrossDeviations * noise.sd)
     return noise;
   gate.note(
       metric, node,
-      message("gate.other_card", value_text(*card->mean, unit), value_text(mean(base), unit)));
+      message("gate.other_noise", value_text(*profile->mean, unit), value_text(mean(base), unit)));
   return std::nullopt;
 }
 
-// How far retrained runs may lie apart: noise card, the baseline's own seeds, its loss curve.
+// How far retrained runs may lie apart: noise profile, the baseline's own seeds, its loss curve.
 std::optional<SeedNoise> noise_of(Gate& gate, const SeedDifference& group) {
   for (const std::string& metric : group.metrics)
-    if (const auto card = noise_of_policy(gate, group.group, metric, group.unit, group.a))
-      return card;
+    if (const auto profile = noise_of_policy(gate, group.group, metric, group.unit, group.a))
+      return profile;
   if (group.a.size() >= 3) return noise_of_seeds(group.a, group.unit, group.n);
   if (group.unit == "1") return noise_of_share(mean(group.a), group.n);
   if (group.first_a->record.kind != "train") return std::nullopt;
@@ -104,17 +104,18 @@ void add_cost_tests(Gate& gate) {
   std::ranges::move(costs.notes, std::back_inserter(gate.result.notes));
 }
 
-// Only of the settings of its own runs are a card's spreads known; that their means agree
+// Only of the settings of its own runs are a profile's spreads known; that their means agree
 // (noise_of_policy) is less. An alert, since a PASS rests on them; the notes have every difference.
 void report_other_recipe(Gate& gate) {
   std::vector<std::pair<RecipeDifference, std::vector<std::string>>> found;  // with its nodes
   std::set<std::string> seen;
   for (const SeedDifference& group : gate.comparison.seeds) {
     if (!seen.insert(group.group).second) continue;
-    const CardRecipe asked = recipe_of(group.first_a->record);
-    const auto card = std::ranges::find(gate.policy.card_recipes, asked.node, &CardRecipe::node);
-    if (card == gate.policy.card_recipes.end()) continue;
-    for (RecipeDifference& difference : recipe_differences(*card, asked)) {
+    const NoiseRecipe asked = recipe_of(group.first_a->record);
+    const auto profile =
+        std::ranges::find(gate.policy.noise_recipes, asked.node, &NoiseRecipe::node);
+    if (profile == gate.policy.noise_recipes.end()) continue;
+    for (RecipeDifference& difference : recipe_differences(*profile, asked)) {
       const auto same =
           std::ranges::find(found, difference, [](const auto& at) { return at.first; });
       if (same == found.end())
@@ -125,11 +126,11 @@ void report_other_recipe(Gate& gate) {
   }
   if (found.empty()) return;
   for (const auto& [difference, nodes] : found)
-    gate.result.notes.push_back(message("gate.card_setting", difference.field, difference.a,
+    gate.result.notes.push_back(message("gate.noise_setting", difference.field, difference.a,
                                         difference.b, fmt::format("{}", fmt::join(nodes, ", "))));
   const auto& [first, nodes] = found.front();
   gate.result.alerts.push_back(
-      message("alert.card", first.field, first.a, first.b,
+      message("alert.noise", first.field, first.a, first.b,
               found.size() == 1 ? verbatim(nodes.front())
                                 : message("alert.and_more", nodes.front(), found.size() - 1)));
 }

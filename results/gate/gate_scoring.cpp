@@ -100,7 +100,7 @@ void judge_scoring(std::vector<ScoringTest>& family, const GatePolicy& policy) {
     v.interval95 = newcombe_paired(family[i].counts);
     v.p_worse = worse[i];
     v.p_worse_holm = worse_holm[i];
-    v.mde80 = paired_visible(family[i].counts);
+    v.min_detectable = paired_min_detectable(family[i].counts);
     const auto evidence =
         evidence_of(family[i], shifts[i], bias_holm[i], excess_holm[i], flips_holm[i]);
     v.reason = message("gate.same_weights", flips_of(family[i].counts));

@@ -67,24 +67,24 @@ void cannot_tell(SeedTest& test, const GatePolicy& policy) {
   append(v.reason, message("seeds.smaller_need", policy.min_seeds));
 }
 
-// A margin that a healthy night of k tests keeps with 80 % probability, from the noise card's
+// A margin that a healthy night of k tests keeps with 80 % probability, from the noise profile's
 // spread or the baseline's own: t(.95) + t(1 − .2/k) standard errors.
 double margin_of(const SeedTest& test, double df, std::size_t tests, const GatePolicy& policy) {
   const double floor = floor_of(test.unit, policy);
-  const bool has_card = test.noise && test.noise->is_card;
-  if (test.base.size() < 2 && !has_card) return floor;
+  const bool has_profile = test.noise && test.noise->is_profile;
+  if (test.base.size() < 2 && !has_profile) return floor;
   const double share = (1 - kNightPower) / static_cast<double>(std::max<std::size_t>(1, tests));
   const double factor = -student_t_quantile(0.05, df) - student_t_quantile(share, df);
   const double m = static_cast<double>(fewest(test));
-  const double sd = has_card ? test.noise->sd : sample_sd(test.base);
+  const double sd = has_profile ? test.noise->sd : sample_sd(test.base);
   return std::max(floor, factor * sd * pm::sqrt(2 / m));
 }
 
 // Where no seed occurs on both sides, two spreads of a few seeds can be small by chance: the
-// difference must be beyond the card's spread, too. One-sided; 0: no card, or pairs, whose
+// difference must be beyond the profile's spread, too. One-sided; 0: no profile, or pairs, whose
 // differences it does not measure.
-double p_of_card(const SeedTest& test) {
-  if (test.paired || !test.noise || !test.noise->is_card || !(test.noise->sd > 0)) return 0;
+double p_of_profile(const SeedTest& test) {
+  if (test.paired || !test.noise || !test.noise->is_profile || !(test.noise->sd > 0)) return 0;
   const auto m = static_cast<double>(test.base.size());
   const auto n = static_cast<double>(test.candidate.size());
   const double error = test.noise->sd * pm::sqrt(1 / m + 1 / n);
@@ -92,7 +92,7 @@ double p_of_card(const SeedTest& test) {
                        std::max(1, test.noise->seeds - 1));
 }
 
-// Better than the spread that healthy seeds have, of the policy's card or the baseline's own.
+// Better than the spread that healthy seeds have, of the policy's profile or the baseline's own.
 bool beyond_spread(const SeedTest& test, double gain) {
   if (!test.noise || !(test.noise->sd > 0)) return false;
   const double m = static_cast<double>(fewest(test));
@@ -108,14 +108,14 @@ void judge_seed(SeedTest& test, const MeanTest& result, std::size_t tests,
   const double df = std::max(1.0, result.df);
   const double margin = margin_of(test, df, tests, policy);
   v.margin = margin;
-  if (result.df > 0) v.mde80 = detectable(result.standard_error, result.df);
+  if (result.df > 0) v.min_detectable = min_detectable(result.standard_error, result.df);
   v.low90 = sign > 0 ? result.interval90.low : -result.interval90.high;
   if (judge_gross(test, gain)) return;
   const double least_red = test.unit == "1" ? margin / 2 : floor;
   const std::string interval = interval_text(result.interval95, test.unit);
   const std::string p = p_text(*v.p_worse_holm);
-  v.reason = p_of_card(test) > std::min(result.p_below, result.p_above)
-                 ? message("seeds.evidence_of_card", means_of(test), interval, p)
+  v.reason = p_of_profile(test) > std::min(result.p_below, result.p_above)
+                 ? message("seeds.evidence_of_profile", means_of(test), interval, p)
                  : message("seeds.evidence", means_of(test), interval, p);
   const double sd = test.base.size() >= 2 ? sd_upper80(sample_sd(test.base),
                                                        static_cast<double>(test.base.size() - 1))
@@ -185,8 +185,8 @@ void judge_family(const std::vector<Testable>& family, std::size_t tests,
 
 }  // namespace
 
-SeedNoise noise_of_card(double sd, int seeds) {
-  return {sd_upper80(sd, std::max(1, seeds - 1)), message("noise.of_card", seeds), true, seeds};
+SeedNoise noise_of_profile(double sd, int seeds) {
+  return {sd_upper80(sd, std::max(1, seeds - 1)), message("noise.of_profile", seeds), true, seeds};
 }
 
 SeedNoise noise_of_seeds(const std::vector<double>& base, const std::string& unit, std::int64_t n) {
@@ -219,7 +219,8 @@ void judge_seeds(std::vector<SeedTest>& family, const GatePolicy& policy) {
     v.a = mean(test.base);
     v.b = mean(test.candidate);
     v.difference = *v.b - *v.a;
-    v.uncalibrated = !test.noise || !test.noise->is_card;  // margins of the baseline's own spread
+    v.uncalibrated =
+        !test.noise || !test.noise->is_profile;  // margins of the baseline's own spread
     const auto result = test.one_value ? std::nullopt : test_of(test);
     const bool higher = test.direction == Direction::kHigher;
     if (!result) {
@@ -227,9 +228,9 @@ void judge_seeds(std::vector<SeedTest>& family, const GatePolicy& policy) {
       continue;
     }
     v.interval95 = result->interval95;
-    const double p_card = p_of_card(test);
-    v.p_worse = std::max(p_card, higher ? result->p_below : result->p_above);
-    const double p_better = std::max(p_card, higher ? result->p_above : result->p_below);
+    const double p_profile = p_of_profile(test);
+    v.p_worse = std::max(p_profile, higher ? result->p_below : result->p_above);
+    const double p_better = std::max(p_profile, higher ? result->p_above : result->p_below);
     (test.is_training ? trainings : answers).push_back({&test, *result, *v.p_worse, p_better});
   }
   const std::size_t tests = trainings.size() + answers.size();

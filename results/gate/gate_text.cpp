@@ -56,9 +56,9 @@ std::string tables_text(const GateResult& result) {
                   ""};
     if (v.verdict == Verdict::kPass && v.test != "identical" && v.test != "exact")
       row.note = text_of(v.reason);
-    if (v.mde80)
+    if (v.min_detectable)
       row.note += fmt::format("{}detectable difference (80 % power): {:.2g}",
-                              row.note.empty() ? "" : "; ", *v.mde80);
+                              row.note.empty() ? "" : "; ", *v.min_detectable);
     nodes[v.where].push_back(std::move(row));
   }
   std::string text;
@@ -113,7 +113,7 @@ std::string gate_text(const GateResult& result) {
                       fmt::format("{}  ", name(v.verdict)));
   if (result.uncalibrated)
     text += wrapped(
-        "uncalibrated: no noise card; margins are max(1 pp, 6/n) for answers and the baseline's "
+        "uncalibrated: no noise profile; margins are max(1 pp, 6/n) for answers and the baseline's "
         "own "
         "spread for seeds");
   text += tables_text(result);
@@ -160,7 +160,7 @@ Json gate_json(const GateResult& result) {
          {"p_worse_holm", optional_json(v.p_worse_holm)},
          {"p_better_holm", optional_json(v.p_better_holm)},
          {"margin", optional_json(v.margin)},
-         {"mde80", optional_json(v.mde80)},
+         {"mde80", optional_json(v.min_detectable)},
          {"items", counts},
          {"uncalibrated", v.uncalibrated}});
   }

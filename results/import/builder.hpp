@@ -35,7 +35,7 @@ struct ForeignItem {
   std::string prompt_text = {}, question = {};
   std::vector<std::string> choices = {};
   std::vector<float> log_probs;  // one a choice, in their order; left out where one is infinite
-  std::string reason;            // why it has no mark of its own: "no answer", "error: …"
+  std::string reason;            // why it has no score of its own: "no answer", "error: …"
 };
 
 // The value of one item in one series: 1 right, 0 wrong, or a fraction.

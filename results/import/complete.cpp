@@ -118,7 +118,7 @@ std::int64_t items_of(const ForeignSeries& series) {
 std::optional<double> reported_mean(const ForeignSeries& series) {
   if (series.items.empty()) return series.reported;
   double sum = 0;
-  for (const ItemRecord& item : series.items) sum += mark_of(item);
+  for (const ItemRecord& item : series.items) sum += score_of(item);
   return sum / static_cast<double>(series.items.size());
 }
 

@@ -1,5 +1,5 @@
-// evalscope: marks item by item (reviews/<model>/<dataset>_<subset>.jsonl) and answers without
-// marks (predictions). A row does not say its dataset: reports beside it do.
+// evalscope: scores item by item (reviews/<model>/<dataset>_<subset>.jsonl) and answers without
+// scores (predictions). A row does not say its dataset: reports beside it do.
 #include "results/import/evalscope.hpp"
 
 #include <fmt/format.h>
@@ -108,18 +108,18 @@ std::string question_of(const Json& row) {
   return all;
 }
 
-// A mark, or a map of metric → mark. Null is absent.
+// A score, or a map of metric → score. Null is absent.
 Result<std::vector<SeriesValue>> marks_in(const Json& value, const std::string& dataset,
                                           const std::string& metric, const std::string& where) {
   std::vector<SeriesValue> values;
   const auto add = [&](const std::string& name, const Json& one) -> Result<void> {
     if (one.is_null()) return {};
-    double mark = 0;
-    if (!number_of(one, mark))
+    double score = 0;
+    if (!number_of(one, score))
       return bad_input(
           fmt::format("{}: the score {} is {}; a number is expected", where, name,
                       one.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 80)));
-    values.push_back({{dataset, "", name}, mark});
+    values.push_back({{dataset, "", name}, score});
     return {};
   };
   if (!value.is_object()) {

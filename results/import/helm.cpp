@@ -1,4 +1,4 @@
-// HELM: a folder a run. Marks item by item are in per_instance_stats.json, totals in stats.json;
+// HELM: a folder a run. Scores item by item are in per_instance_stats.json, totals in stats.json;
 // the model and settings in run_spec.json, the texts in scenario_state.json beside them.
 #include <fmt/format.h>
 

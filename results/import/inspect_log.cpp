@@ -25,18 +25,18 @@ constexpr const char* kReferences[] = {"attachment://", "tc://"};  // tc: before
 bool is_nothing(const Json& value) { return value.is_null() || value == "NaN"; }
 
 // scorer/_metric.py, value_to_float; it gives unknown words 0 and warns, here they are refused.
-bool mark_of(const Json& value, double& mark) {
+bool score_of(const Json& value, double& score) {
   if (value.is_string()) {
     const auto& text = value.get_ref<const std::string&>();
-    if (text == "C" || lowered(text) == "yes" || lowered(text) == "true") return mark = 1, true;
+    if (text == "C" || lowered(text) == "yes" || lowered(text) == "true") return score = 1, true;
     if (text == "I" || text == "N" || lowered(text) == "no" || lowered(text) == "false")
-      return mark = 0, true;
-    if (text == "P") return mark = 0.5, true;
+      return score = 0, true;
+    if (text == "P") return score = 0.5, true;
   }
-  return number_of(value, mark);
+  return number_of(value, score);
 }
 
-// The marks of graded answers. Numbers under a scorer's own name may be anything.
+// The scores of graded answers. Numbers under a scorer's own name may be anything.
 bool is_grade(const Json& value) {
   return value == "C" || value == "I" || value == "P" || value == "N";
 }
@@ -101,8 +101,8 @@ std::string joined(const Json& value, std::string_view between) {
   return all;
 }
 
-// The metric that is the mean of the marks; nullptr: there is none. An accuracy is a share of right
-// answers, a mean may be one of anything.
+// The metric that is the mean of the scores; nullptr: there is none. An accuracy is a share of
+// right answers, a mean may be one of anything.
 struct MeanMetric {
   const Json* metric = nullptr;
   bool is_accuracy = false;
@@ -174,7 +174,7 @@ void InspectLog::read_reducers() {
   }
 }
 
-// Filters of the series that a scorer's marks go to. Of several epochs their mean is shown, too.
+// Filters of the series that a scorer's scores go to. Of several epochs their mean is shown, too.
 std::vector<std::string> InspectLog::reducers_of(const std::string& scorer) const {
   const auto at = reducers_.find(scorer);
   std::vector<std::string> all;
@@ -228,8 +228,8 @@ bool InspectLog::is_headline(const SeriesName& name) const {
           (metric.starts_with(headline_) && metric.substr(headline_.size()).starts_with('.')));
 }
 
-Result<std::vector<SeriesValue>> InspectLog::marks_of(const Json& scores, ForeignItem& item,
-                                                      const std::string& where) {
+Result<std::vector<SeriesValue>> InspectLog::scores_of(const Json& scores, ForeignItem& item,
+                                                       const std::string& where) {
   std::vector<SeriesValue> values;
   for (const auto& [scorer, score] : scores.items()) {
     const Json& value = member_of(score, "value");
@@ -241,15 +241,15 @@ Result<std::vector<SeriesValue>> InspectLog::marks_of(const Json& scores, Foreig
         ++unscored_[metric];
         return {};
       }
-      double mark = 0;
-      if (!mark_of(one, mark))
-        return bad_input(
-            fmt::format("{}: /scores/{}/value: {} is no mark; known are C, I, P, N, yes, no, true, "
-                        "false and finite numbers",
-                        where, metric, one.dump(-1, ' ', false, Json::error_handler_t::replace)));
+      double number = 0;
+      if (!score_of(one, number))
+        return bad_input(fmt::format(
+            "{}: /scores/{}/value: {} is no score; known are C, I, P, N, yes, no, true, "
+            "false and finite numbers",
+            where, metric, one.dump(-1, ' ', false, Json::error_handler_t::replace)));
       if (is_grade(one)) graded_.insert(metric);
       for (const std::string& reducer : reducers_of(scorer))
-        values.push_back({{task_, reducer, metric}, mark});
+        values.push_back({{task_, reducer, metric}, number});
       return {};
     };
     if (value.is_object()) {
@@ -286,7 +286,7 @@ Result<void> InspectLog::sample(std::string_view text, const std::string& where,
   ForeignItem item;
   item.source_id = text_of(member_of(sample, "id"));
   if (item.source_id.empty()) return bad_input(where + ": /id: the sample has none");
-  NB_TRY(const auto values, marks_of(scores, item, where));
+  NB_TRY(const auto values, scores_of(scores, item, where));
   ForeignRun* to = values.empty() ? nullptr : run();
   if (to == nullptr) return {};
   if (const Json& epoch = member_of(sample, "epoch"); epoch.is_number_integer())

@@ -27,7 +27,7 @@ class InspectLog {
   // The members version, status, eval, plan and results of the log, as they are there. First.
   Result<void> header(const std::map<std::string, std::string_view>& members,
                       const std::string& where);
-  // Of the sample's members those that tell what was asked and how it was marked are parsed; most
+  // Of the sample's members those that tell what was asked and how it was scored are parsed; most
   // of its bytes are events.
   Result<void> sample(std::string_view text, const std::string& where,
                       const Attachment& attachment);
@@ -37,8 +37,8 @@ class InspectLog {
  private:
   ForeignRun* run();  // nullptr: another log of this task is later
   void say_settings(ForeignRun& run);
-  Result<std::vector<SeriesValue>> marks_of(const Json& scores, ForeignItem& item,
-                                            const std::string& where);
+  Result<std::vector<SeriesValue>> scores_of(const Json& scores, ForeignItem& item,
+                                             const std::string& where);
   void read_reducers();
   std::vector<std::string> reducers_of(const std::string& scorer) const;
   bool is_headline(const SeriesName& name) const;
@@ -53,7 +53,7 @@ class InspectLog {
   std::string headline_reducer_;                              // "": the mean
   bool is_repeated_ = false;                                  // several epochs
   std::map<std::string, std::vector<std::string>> reducers_;  // by scorer; "": of the others
-  std::set<std::string> graded_;                              // metrics with marks C, I, P, N
+  std::set<std::string> graded_;                              // metrics with scores C, I, P, N
   ForeignRun* run_ = nullptr;
   bool is_asked_ = false;  // run() was
   std::int64_t samples_ = 0, without_scores_ = 0, failed_ = 0;

@@ -77,7 +77,7 @@ Result<std::vector<ItemText>> foreign_item_texts(const StoredRecord& stored,
     const Seen& seen = wanted.at(name.source_id);
     ItemText text = seen.text;
     for (const auto& [epoch, response] : seen.responses) text.responses.push_back(response);
-    if (text.is_empty()) text.warning = "the file holds no text of this item, its marks alone";
+    if (text.is_empty()) text.warning = "the file holds no text of this item, its scores alone";
     texts.push_back(std::move(text));
   }
   return texts;

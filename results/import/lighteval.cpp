@@ -202,7 +202,7 @@ class DetailsReader {
       if (number_of(value, number))
         values.push_back({{task.name, "", metric}, number});
       else
-        no_marks_.insert(metric);
+        no_scores_.insert(metric);
     }
     if (values.empty()) return {};
     NB_TRY_VOID(builder_.add_item(run_, values, item, where));
@@ -213,7 +213,7 @@ class DetailsReader {
   }
 
   void end() {
-    for (const std::string& metric : no_marks_)
+    for (const std::string& metric : no_scores_)
       builder_.ignore(message("import.no_item_values", path_.string(), metric));
     for (const auto& [task, is_latest] : tasks_) mark_primary(run_, task, builder_);
   }
@@ -224,7 +224,7 @@ class DetailsReader {
   ForeignRun& run_;
   std::string stamp_;
   std::map<std::string, bool> tasks_;  // whether no later file has them
-  std::set<std::string> no_marks_;
+  std::set<std::string> no_scores_;
 };
 
 }  // namespace

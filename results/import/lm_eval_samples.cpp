@@ -185,7 +185,7 @@ void add_shown(const Json& row, ForeignItem& item) {
       item.choices.push_back(text_of(text));
 }
 
-// Marks whose answers are chosen by other numbers have another prediction.
+// Scores whose answers are chosen by other numbers have another prediction.
 void answer_by(const std::vector<double>& choices, ForeignItem& item) {
   item.log_probs.assign(choices.begin(), choices.end());
   item.prediction.clear();
@@ -265,7 +265,7 @@ class SamplesReader {
 
   Result<void> end() {
     if (filters_.empty()) NB_TRY_VOID(check_rows());
-    for (const std::string& metric : no_marks_)
+    for (const std::string& metric : no_scores_)
       builder_.ignore(message("import.no_item_values", path_.string(), metric));
     for (const auto& [metric, count] : absent_)
       note(message("import.items_without", task_, count, metric));
@@ -363,7 +363,7 @@ class SamplesReader {
     const auto take = [&](const std::string& metric, const Json& value) -> Result<void> {
       double number = 0;
       if (is_one_of(kNoMeans, metric) || is_no_mean(metric) || value.is_structured())
-        no_marks_.insert(metric);
+        no_scores_.insert(metric);
       else if (is_not_number(value))
         return bad_input(fmt::format("{}: {} is {}; put null there to leave it out", where, metric,
                                      text_of(value)));
@@ -408,7 +408,7 @@ class SamplesReader {
   ForeignRun* run_ = nullptr;
   NameTable documents_;
   std::vector<int> rows_of_;  // of each document, those that have no label
-  std::set<std::string> no_marks_;
+  std::set<std::string> no_scores_;
   std::map<std::string, int> absent_;
   std::map<std::string, Json> settings_;  // of the rows; the first row's, or that they differ
   std::int64_t rows_ = 0, not_numbers_ = 0;

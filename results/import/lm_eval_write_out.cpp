@@ -36,7 +36,7 @@ struct Row {
   std::vector<SeriesValue> values;
 };
 
-Row row_of(const Json& json, const std::string& task, std::set<std::string>& no_marks) {
+Row row_of(const Json& json, const std::string& task, std::set<std::string>& no_scores) {
   Row row;
   ForeignItem& item = row.item;
   item.source_id = text_of(member_of(json, "doc_id"));
@@ -71,7 +71,7 @@ Row row_of(const Json& json, const std::string& task, std::set<std::string>& no_
     if (number_of(value, number))
       row.values.push_back({{task, "", key}, number});
     else
-      no_marks.insert(key);
+      no_scores.insert(key);
   }
   return row;
 }
@@ -96,15 +96,15 @@ Result<void> read_lm_eval_write_out(const fs::path& path, ForeignBuilder& builde
   ForeignRun& run = builder.run(kLmEval, model_of_path(path, task));
   run.files.push_back(path);
   builder.say(run, "version", "0.3");
-  std::set<std::string> no_marks;
+  std::set<std::string> no_scores;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const std::string where = fmt::format("{}: /{}", path.string(), i);
     if (!rows[i].is_object()) return bad_input(where + " is no object");
-    const Row row = row_of(rows[i], task, no_marks);
+    const Row row = row_of(rows[i], task, no_scores);
     if (row.item.source_id.empty()) return bad_input(where + " has no doc_id");
     if (!row.values.empty()) NB_TRY_VOID(builder.add_item(run, row.values, row.item, where));
   }
-  for (const std::string& metric : no_marks)
+  for (const std::string& metric : no_scores)
     builder.ignore(message("import.no_item_values_nor_total", path.string(), metric));
   mark_primary(run, task, builder);
   return {};

@@ -51,23 +51,23 @@ std::string prompt_text(const Json& prompt) {
   return text;
 }
 
-// Marks of one item, one a repetition. Some evaluators write none; then what was extracted must be
+// Scores of one item, one a repetition. Some evaluators write none; then what was extracted must be
 // the reference, and read_opencompass_results compares the mean with the file's own.
-std::vector<double> marks_of(const Json& detail, bool derived) {
-  std::vector<double> marks;
+std::vector<double> scores_of(const Json& detail, bool derived) {
+  std::vector<double> scores;
   if (!derived) {
     for (const Json* one :
          repetitions(first_member(detail, {"correct", "is_correct", "cascade_correct"}))) {
       double value = 0;
-      if (number_of(*one, value)) marks.push_back(value);
+      if (number_of(*one, value)) scores.push_back(value);
     }
-    return marks;
+    return scores;
   }
   const Json& predictions = first_member(detail, {"predictions", "pred"});
   const Json& references = first_member(detail, {"references", "answer", "gold"});
-  if (predictions.is_null() || references.is_null()) return marks;
-  marks.push_back(text_at(predictions, 0) == text_at(references, 0) ? 1 : 0);
-  return marks;
+  if (predictions.is_null() || references.is_null()) return scores;
+  scores.push_back(text_at(predictions, 0) == text_at(references, 0) ? 1 : 0);
+  return scores;
 }
 
 struct Details {
@@ -79,7 +79,7 @@ struct Details {
 
   Result<void> take(const std::string& id, const Json& detail) {
     const std::string where = fmt::format("{}: /details/{}", path.string(), id);
-    const std::vector<double> marks = marks_of(detail, derived);
+    const std::vector<double> scores = scores_of(detail, derived);
     ForeignItem item;
     item.source_id = id;
     const Json& references = first_member(detail, {"references", "answer", "gold"});
@@ -87,14 +87,14 @@ struct Details {
     const Json& origin = member_of(detail, "origin_prediction");
     const Json& prompt = member_of(detail, "prompt");
     item.prompt = prompt_text(prompt.is_null() ? member_of(origin, "origin_prompt") : prompt);
-    for (std::size_t i = 0; i < marks.size(); ++i) {
+    for (std::size_t i = 0; i < scores.size(); ++i) {
       item.epoch = static_cast<std::int64_t>(i) + 1;
-      item.gold = text_at(references, references.is_array() && marks.size() > 1 ? i : 0);
+      item.gold = text_at(references, references.is_array() && scores.size() > 1 ? i : 0);
       item.prediction = text_at(predictions, i);
       if (!origin.is_object()) item.response = text_at(origin, i);
       item.content = item.prompt.empty() ? "" : item.prompt + "\n" + item.gold;
-      const SeriesValue mark{name, marks[i]};
-      NB_TRY_VOID(builder.add_item(run, {&mark, 1}, item, where));
+      const SeriesValue score{name, scores[i]};
+      NB_TRY_VOID(builder.add_item(run, {&score, 1}, item, where));
     }
     return {};
   }
@@ -120,13 +120,13 @@ Result<void> for_each_item(std::string_view details, const fs::path& path, Mappe
       &file);
 }
 
-struct Marked {
-  std::size_t items = 0, marks = 0;
+struct Scored {
+  std::size_t items = 0, scores = 0;
   double sum = 0;
-  double mean() const { return marks > 0 ? sum / static_cast<double>(marks) : 0; }
+  double mean() const { return scores > 0 ? sum / static_cast<double>(scores) : 0; }
   void add(const std::vector<double>& item) {
     items += item.empty() ? 0 : 1;
-    marks += item.size();
+    scores += item.size();
     for (const double one : item) sum += one;
   }
 };
@@ -149,7 +149,7 @@ Result<void> read_opencompass_results(const fs::path& path, ForeignBuilder& buil
   ForeignRun& run = builder.run(kOpenCompass, whole.parent_path().filename().string());
   if (!builder.is_latest(run, dataset, opencompass_stamp(whole), path)) return {};
   run.files.push_back(path);
-  // The first score is the one that the marks are of: accuracy, score, pass@1, …
+  // The first score is the one that the scores are of: accuracy, score, pass@1, …
   std::optional<std::string> first;
   for (const auto& [metric, text] : members) {
     if (metric == "details") continue;
@@ -172,29 +172,29 @@ Result<void> read_opencompass_results(const fs::path& path, ForeignBuilder& buil
   builder.series(run, name).primary = true;
   const auto every = [](std::string_view) { return true; };
   const auto wanted = [&](std::string_view id) { return builder.may_be_wanted(id); };
-  Marked marked, by_reference;  // by their marks, and by what was extracted
+  Scored scored, by_reference;  // by their scores, and by what was extracted
   std::size_t items = 0;
   NB_TRY_VOID(for_each_item(details, path, file, every, [&](const auto&, const Json& detail) {
     ++items;
-    marked.add(marks_of(detail, false));
-    by_reference.add(marks_of(detail, true));
+    scored.add(scores_of(detail, false));
+    by_reference.add(scores_of(detail, true));
     return Result<void>{};
   }));
-  // A score of another name is a percentage where its own marks say so.
+  // A score of another name is a percentage where its own scores say so.
   ForeignSeries& own = builder.series(run, name);
-  if (own.reported && !own.is_share && marked.items > 0 &&
-      std::fabs(*own.reported / 100 - marked.mean()) < 1e-6) {
+  if (own.reported && !own.is_share && scored.items > 0 &&
+      std::fabs(*own.reported / 100 - scored.mean()) < 1e-6) {
     own.reported = *own.reported / 100;
     own.is_share = true;
   }
-  const bool derived = marked.items == 0 && by_reference.items == items && own.reported &&
+  const bool derived = scored.items == 0 && by_reference.items == items && own.reported &&
                        std::fabs(*own.reported - by_reference.mean()) < 1e-6;
-  const std::size_t unmarked = items - (derived ? by_reference : marked).items;
+  const std::size_t unscored = items - (derived ? by_reference : scored).items;
   if (derived)
     run.notes.push_back(message("import.marks_derived", path.string()));
-  else if (unmarked > 0)
-    builder.ignore(message("import.items_unmarked", path.string(), unmarked));
-  if (!derived && unmarked == items) return {};
+  else if (unscored > 0)
+    builder.ignore(message("import.items_unmarked", path.string(), unscored));
+  if (!derived && unscored == items) return {};
   Details reader{path, name, run, builder, derived};
   return for_each_item(details, path, file, wanted, [&](const std::string& id, const Json& detail) {
     return reader.take(id, detail);

@@ -43,7 +43,8 @@ Result<void> read_lighteval_details(const std::filesystem::path& path, ForeignBu
 bool is_google_benchmark(const FileHead& head);
 Result<void> read_google_benchmark(const std::filesystem::path& path, ForeignBuilder& builder);
 
-// opencompass and AISBench: summaries, results with items; predictions have no marks and are named.
+// opencompass and AISBench: summaries, results with items; predictions have no scores and are
+// named.
 bool is_opencompass_summary(const FileHead& head);
 Result<void> read_opencompass_summary(const std::filesystem::path& path, ForeignBuilder& builder);
 bool is_opencompass_printed(const FileHead& head);
@@ -65,7 +66,7 @@ Result<void> read_nightly_baseline(const std::filesystem::path& path, ForeignBui
 bool is_opencompass_baseline(const FileHead& head);
 Result<void> read_opencompass_baseline(const std::filesystem::path& path, ForeignBuilder& builder);
 
-// evalscope: marked items, totals, and answers that are only named.
+// evalscope: scored items, totals, and answers that are only named.
 bool is_evalscope_reviews(const FileHead& head);
 Result<void> read_evalscope_reviews(const std::filesystem::path& path, ForeignBuilder& builder);
 bool is_evalscope_report(const FileHead& head);
@@ -102,7 +103,7 @@ Result<void> read_aisbench_perf_requests(const std::filesystem::path& path,
 bool is_aisbench_printed(const FileHead& head);
 Result<void> read_aisbench_printed(const std::filesystem::path& path, ForeignBuilder& builder);
 
-// HELM: marked items, totals, and what lies beside them.
+// HELM: scored items, totals, and what lies beside them.
 bool is_helm_instances(const FileHead& head);
 Result<void> read_helm_instances(const std::filesystem::path& path, ForeignBuilder& builder);
 bool is_helm_stats(const FileHead& head);

@@ -61,7 +61,7 @@ Metric metric_of(const ForeignSeries& series, const std::string& name,
   std::int64_t right = 0;
   bool fractional = false;
   for (const ItemRecord& item : series.items) {
-    sum += mark_of(item);
+    sum += score_of(item);
     right += item.ok ? 1 : 0;
     fractional = fractional || item.value.has_value();
   }

@@ -234,7 +234,7 @@ inline constexpr MessageRow kCompareMessages[] = {
      "INCOMPARABLE：两个评测框架（{1} 和 {2}）以各自的方式提问 {0}，没有题目表明提问相同"},
     {"row.part_of_items", "{} paired items; {} only in A, {} only in B",
      "{} 道成对的题目；仅在 A 中 {}，仅在 B 中 {}"},
-    {"row.equal_marks", "all {} marks are equal", "{} 个评分全部相同"},
+    {"row.equal_marks", "all {} scores are equal", "{} 个评分全部相同"},
     {"row.not_judged", "not judged: {}", "未判定：{}"},
     {"row.equal_weights", "equal weights", "权重相同"},
     {"row.equal_answers", "equal answers", "回答相同"},
@@ -256,17 +256,19 @@ inline constexpr MessageRow kCompareMessages[] = {
     // main effects
     {"join.with", " with ", " 与 "},
     {"effects.full_design",
-     "{} arms: all combinations of the factors, so that no effect contains another",
-     "{} 个臂：因子的所有组合，因此没有效应包含另一个"},
+     "{} configurations: all combinations of the factors, so that no effect contains another",
+     "{} 个配置：因子的所有组合，因此没有效应包含另一个"},
     {"effects.part_design",
-     "{} arms of {}, resolution {}: {}. Aliased, so that one cannot be told from the other: {}",
-     "{1} 种组合中的 {0} 个臂，分辨度 {2}：{3}。互为别名而无法区分：{4}"},
+     "{} configurations of {}, resolution {}: {}. Aliased, so that one cannot be told from the "
+     "other: {}",
+     "{1} 种组合中的 {0} 个配置，分辨度 {2}：{3}。互为别名而无法区分：{4}"},
     {"effects.resolution_four",
-     "{} arms of {}, resolution {}: {}. Aliased, so that one cannot be told from the other: {}. A "
+     "{} configurations of {}, resolution {}: {}. Aliased, so that one cannot be told from the "
+     "other: {}. A "
      "factor's effect contains no interaction of two factors, and such interactions drop out of "
      "the "
      "gap",
-     "{1} 种组合中的 {0} 个臂，分辨度 "
+     "{1} 种组合中的 {0} 个配置，分辨度 "
      "{2}：{3}。互为别名而无法区分：{4}。因子的效应不含两个因子的交互，"
      "此类交互在总差中抵消"},
     {"effects.higher_is_better", "{}, higher is better: {}, {}", "{}，越高越好：{}，{}"},
@@ -277,16 +279,17 @@ inline constexpr MessageRow kCompareMessages[] = {
     {"effects.rest", "interactions and noise", "交互与噪声"},
     {"effects.gap", "all of them: the gap", "全部：总差"},
     {"effects.method",
-     "Intervals: Student's t over arms and seeds, each arm paired with the others by seed; of "
+     "Intervals: Student's t over configurations and seeds, each configuration paired with the "
+     "others by seed; of "
      "shares by Fieller, none where the gap is not apart from 0. They hold for these emulated "
      "trainings, not for real devices, and name no interaction.",
-     "区间：各臂与种子上的 Student t，各臂之间按种子配对；占比的区间用 Fieller "
+     "区间：各配置与种子上的 Student t，各配置之间按种子配对；占比的区间用 Fieller "
      "方法，总差与 0 "
      "不能区分时没有。它们只对这些模拟的训练成立，不适用于真实设备，也不指明任何交互。"},
     {"effects.left_out", "{}: left out: {}", "{}：未计入：{}"},
-    {"effects.no_seed", "no seed has a value in every arm", "没有种子在每个臂中都有值"},
-    {"effects.some_seeds", "{}: {} of {} seeds: the others lack a value in some arm",
-     "{0}：{2} 个种子中的 {1} 个：其余种子在某个臂中没有值"},
+    {"effects.no_seed", "no seed has a value in every configuration", "没有种子在每个配置中都有值"},
+    {"effects.some_seeds", "{}: {} of {} seeds: the others lack a value in some configuration",
+     "{0}：{2} 个种子中的 {1} 个：其余种子在某个配置中没有值"},
 
     // curves of imported trainings
     {"curve.sentence", "{}: {}; {} at the end", "{}：{}；结束时 {}"},

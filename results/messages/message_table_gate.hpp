@@ -106,7 +106,7 @@ inline constexpr MessageRow kGateMessages[] = {
      "约 {} 题可以 80 % 的功效确定，现有 {} 题"},
     {"gate.same_weights", "the same weights over all seeds: {}", "同一权重，所有种子合计：{}"},
     {"gate.as_rounding", "as rounding does", "如舍入所致"},
-    {"gate.marks_as_rounding", "{} of {} texts differ, their marks no more than by rounding",
+    {"gate.marks_as_rounding", "{} of {} texts differ, their scores no more than by rounding",
      "{1} 个文本中 {0} 个不同，评分的变化不超过舍入"},
     {"gate.not_rounding", "not rounding: {}", "不是舍入：{}"},
     {"gate.margins_moved", "gold margins moved by {} nat on average (p {})",
@@ -155,8 +155,8 @@ inline constexpr MessageRow kGateMessages[] = {
     {"seeds.would_find", "{} seeds would find that with 80 % power",
      "{} 个种子可以 80 % 的功效发现它"},
     {"seeds.needed", "at least {} seeds are needed", "至少需要 {} 个种子"},
-    {"noise.of_card", "noise card, upper 80 % limit of the SD of {} seeds",
-     "噪声卡，{} 个种子的标准差的 80 % 上限"},
+    {"noise.of_profile", "noise profile, upper 80 % limit of the SD of {} seeds",
+     "噪声概况，{} 个种子的标准差的 80 % 上限"},
     {"noise.of_seeds", "upper 80 % limit of the SD of the baseline's {} seeds",
      "基线 {} 个种子的标准差的 80 % 上限"},
     {"noise.of_curve", "step-to-step noise of the baseline's loss, {} %",
@@ -175,12 +175,13 @@ inline constexpr MessageRow kGateMessages[] = {
      "all {} seeds of the candidate trained the very same weights: the seed has no effect",
      "候选的全部 {} 个种子训练出完全相同的权重：种子没有作用"},
     {"gate.identical_seeds_too", "{}: {}, as in the baseline", "{}：{}，与基线相同"},
-    {"gate.other_card",
-     "the noise card is of another recipe, not used (its seeds: {}, the baseline's: {}); make it "
+    {"gate.other_noise",
+     "the noise profile is of another recipe, not used (its seeds: {}, the baseline's: {}); make "
+     "it "
      "anew with gate calibrate",
-     "噪声卡属于另一个配方，未使用（其种子：{}，基线的种子：{}）；请用 gate calibrate 重新制作"},
-    {"gate.card_setting", "the noise card was measured with {} {}, the baseline has {}: {}",
-     "噪声卡测量时 {} 为 {}，基线为 {}：{}"},
+     "噪声概况属于另一个配方，未使用（其种子：{}，基线的种子：{}）；请用 gate calibrate 重新制作"},
+    {"gate.noise_setting", "the noise profile was measured with {} {}, the baseline has {}: {}",
+     "噪声概况测量时 {} 为 {}，基线为 {}：{}"},
 
     // curves of imported trainings
     {"gate.curve_setting",
@@ -223,7 +224,7 @@ inline constexpr MessageRow kGateMessages[] = {
      "无法判定：{}；可检出的差异（80 % 功效）{}"},
     {"imported.equal_totals", "equal totals", "总分相同"},
     {"imported.equal_answers", "equal answer by answer", "逐题相同"},
-    {"imported.equal_marks", "equal marks of all items", "所有题目的评分相同"},
+    {"imported.equal_marks", "equal scores of all items", "所有题目的评分相同"},
     {"imported.within_own", "{}: within the {} that the baseline itself allows",
      "{}：在基线自己允许的 {} 之内"},
     {"imported.beyond_own", "{}: beyond the {} that the baseline itself allows",
@@ -249,14 +250,15 @@ inline constexpr MessageRow kGateMessages[] = {
     // alerts
     {"alert.still_open",
      "ALERT: {} could not tell for the {} night running, since {}: it cannot do its job; give it "
-     "more items or seeds, or a noise card",
-     "警报：{} 连续无法判定，到今晚是{}晚，自 {} 起：它不起作用；请增加题目或种子，或提供噪声卡"},
+     "more items or seeds, or a noise profile",
+     "警报：{} 连续无法判定，到今晚是{}晚，自 {} 起：它不起作用；请增加题目或种子，或提供噪声概况"},
     {"alert.rd", "{}rd", "第 {} "},
     {"alert.th", "{}th", "第 {} "},
-    {"alert.card",
-     "ALERT: the noise card was measured with other settings than the baseline's: {} {}, not {}, "
+    {"alert.noise",
+     "ALERT: the noise profile was measured with other settings than the baseline's: {} {}, not "
+     "{}, "
      "in {}; its spreads are used where their means agree; make it anew with gate calibrate",
-     "警报：噪声卡测量时的设置与基线不同：{} 为 {}，而不是 {}，涉及 "
+     "警报：噪声概况测量时的设置与基线不同：{} 为 {}，而不是 {}，涉及 "
      "{}；均值一致处仍使用其离散；请用 "
      "gate calibrate 重新制作"},
     {"alert.and_more", "{}, and {} more (notes)", "{} 以及另外 {} 项（见备注）"},

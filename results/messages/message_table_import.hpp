@@ -36,7 +36,7 @@ inline constexpr MessageRow kImportMessages[] = {
      "{0}：其报告计 {1} 个样本，pass@{2} 表明是 {3} 道题、每题 {2} 个样本"},
     {"import.marked_failed", "{} is marked as failed in {}", "{0} 在 {1} 中标为失败"},
     {"import.marks_derived",
-     "{}: its items have no marks; right is what was extracted as the reference says, whose mean "
+     "{}: its items have no scores; right is what was extracted as the reference says, whose mean "
      "is "
      "the accuracy of the file",
      "{}：其题目没有评分；所提取的答案与标准答案一致即为正确，其平均就是文件的准确率"},
@@ -143,12 +143,12 @@ inline constexpr MessageRow kImportMessages[] = {
 
     // what was left out
     {"import.repeats", "{}: its table repeats {}", "{}：其中的表格与 {} 重复"},
-    {"import.before_marks", "{}: evalscope's answers before they were marked; reviews have both",
+    {"import.before_marks", "{}: evalscope's answers before they were scored; reviews have both",
      "{}：evalscope 评分之前的回答；reviews 中两者都有"},
-    {"import.items_unmarked", "{}: {} of its items have no mark; the total counts",
+    {"import.items_unmarked", "{}: {} of its items have no score; the total counts",
      "{}：其中 {} 道题没有评分；以总分为准"},
     {"import.predictions_unmarked",
-     "{}: predictions have no marks; opencompass writes them with --dump-eval-details",
+     "{}: predictions have no scores; opencompass writes them with --dump-eval-details",
      "{}：predictions 没有评分；opencompass 用 --dump-eval-details 写出评分"},
     {"import.no_item_values", "{}: {} has no value of its own for each item; its total counts",
      "{}：{} 没有每题的值；以其总分为准"},

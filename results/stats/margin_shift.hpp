@@ -25,7 +25,7 @@ class Margins {
   void add(MarginPair margin) { pairs_.push_back(margin); }
   // The answer of this item, added before or after, is right on one side and wrong on the other.
   void add_flip(MarginPair margin, const std::string& item);
-  void append(const Margins& more);  // noise: the larger
+  void append(const Margins& more);  // noise and step: the larger
   // By how much one log-probability moves between a server's answers to one request, in nats; 0:
   // not at all, or nobody measured it.
   void set_noise(double noise) { noise_ = noise; }

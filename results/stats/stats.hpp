@@ -77,19 +77,19 @@ MeanTest one_against(std::span<const double> many, double one);
 
 // Power. The difference that a t test with this standard error finds with 80 % power, two-sided
 // .05 (noncentral t); infinite without degrees of freedom.
-double detectable(double standard_error, double df);
+double min_detectable(double standard_error, double df);
 double seeds_factor(int seeds_a_side);  // detectable/SD of m seeds against m others; m >= 2
 // Pairs of seeds to find a difference with 80 % power, where paired differences have this SD; at
 // most `limit`, else limit + 1.
 int seed_pairs_needed(double difference, double sd, int limit = 1000);
 // The same without pairs: seeds a side.
 int seeds_needed(double difference, double sd, int limit = 1000);
-double paired_mde80(double discordance, std::int64_t n);  // accuracy difference
-// Smallest accuracy difference that a comparison of n items can show: paired_mde80, but at least 6
-// flips in one direction, because fewer cannot reach .05 in an exact two-sided test.
-double paired_visible(const PairedCounts& counts);
+double paired_min_detectable(double discordance, std::int64_t n);  // accuracy difference
+// Smallest accuracy difference that a comparison of n items can show: paired_min_detectable, but at
+// least 6 flips in one direction, because fewer cannot reach .05 in an exact two-sided test.
+double paired_min_detectable(const PairedCounts& counts);
 
-// Margin of a task: max(.01, 3.3·sqrt(ψ_card/n), 6/n); without a noise card ψ_card = 0.
-double accuracy_margin(std::int64_t n, double card_discordance = 0);
+// Margin of a task: max(.01, 3.3·sqrt(ψ_noise/n), 6/n); without a noise profile ψ_noise = 0.
+double accuracy_margin(std::int64_t n, double noise_discordance = 0);
 
 }  // namespace nb

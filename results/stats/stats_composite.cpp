@@ -39,7 +39,7 @@ std::optional<CompositeDifference> composite_difference(std::span<const Composit
   result.standard_error = pm::sqrt(variance);
   const double half = kZ95 * result.standard_error;
   result.interval95 = {result.difference - half, result.difference + half};
-  result.mde80 = kZPower80 * result.standard_error;
+  result.min_detectable = kZPower80 * result.standard_error;
   if (result.standard_error > 0)
     result.p_two_sided =
         std::min(1.0, 2 * pm::normal_cdf(-std::fabs(result.difference / result.standard_error)));

@@ -33,7 +33,7 @@ struct CompositeDifference {
   double standard_error = 0;                  // (1/T) sqrt(Σ SE_t²/(1 − r_t)²)
   Interval interval95;                        // normal
   double p_two_sided = 1;                     // normal
-  double mde80 = 0;                           // smallest difference found with 80 % power
+  double min_detectable = 0;                  // smallest difference found with 80 % power
   std::vector<CompositeContributor> largest;  // at most three, largest first
 };
 // Nothing when there are not exactly `expected` tasks: a composite of fewer is another number.

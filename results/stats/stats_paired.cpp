@@ -126,21 +126,22 @@ Interval newcombe_paired(const PairedCounts& counts, double z) {
   return {-(difference + up), -(difference - down)};
 }
 
-double paired_mde80(double discordance, std::int64_t n) {
+double paired_min_detectable(double discordance, std::int64_t n) {
   NB_CHECK(n > 0 && discordance >= 0, "[power] discordance {} over {} items", discordance, n);
   return kZPower80 * pm::sqrt(discordance / static_cast<double>(n));
 }
 
-double paired_visible(const PairedCounts& counts) {
+double paired_min_detectable(const PairedCounts& counts) {
   const double n = static_cast<double>(counts.n());
-  return std::min(1.0, std::max(paired_mde80(counts.discordance(), counts.n()), kMinFlips / n));
+  return std::min(1.0,
+                  std::max(paired_min_detectable(counts.discordance(), counts.n()), kMinFlips / n));
 }
 
-double accuracy_margin(std::int64_t n, double card_discordance) {
-  NB_CHECK(n > 0 && card_discordance >= 0, "[margin] {} items, discordance {}", n,
-           card_discordance);
+double accuracy_margin(std::int64_t n, double noise_discordance) {
+  NB_CHECK(n > 0 && noise_discordance >= 0, "[margin] {} items, discordance {}", n,
+           noise_discordance);
   const double size = static_cast<double>(n);
-  return std::max({0.01, 3.3 * pm::sqrt(card_discordance / size), 6 / size});
+  return std::max({0.01, 3.3 * pm::sqrt(noise_discordance / size), 6 / size});
 }
 
 }  // namespace nb

@@ -330,7 +330,7 @@ MeanTest one_against(std::span<const double> many, double one) {
   return test;
 }
 
-double detectable(double standard_error, double df) {
+double min_detectable(double standard_error, double df) {
   NB_CHECK(standard_error >= 0 && df >= 0, "[power] standard error {}, df {}", standard_error, df);
   if (df <= 0) return std::numeric_limits<double>::infinity();
   // Milliseconds each, and a gate asks for few degrees of freedom many times.
@@ -343,7 +343,7 @@ double detectable(double standard_error, double df) {
 double seeds_factor(int seeds_a_side) {
   NB_CHECK(seeds_a_side >= 2, "[power] {} seeds a side", seeds_a_side);
   const double m = seeds_a_side;
-  return detectable(pm::sqrt(2 / m), 2 * m - 2);
+  return min_detectable(pm::sqrt(2 / m), 2 * m - 2);
 }
 
 namespace {
@@ -363,7 +363,7 @@ int count_needed(double difference, double sd, double normal_count, int limit,
 int seed_pairs_needed(double difference, double sd, int limit) {
   const double z_ratio = kZPower80 * sd / difference;
   return count_needed(difference, sd, z_ratio * z_ratio, limit, [&](int m) {
-    return detectable(sd / pm::sqrt(static_cast<double>(m)), m - 1);
+    return min_detectable(sd / pm::sqrt(static_cast<double>(m)), m - 1);
   });
 }
 

@@ -15,7 +15,7 @@
 
 namespace nb {
 
-// The reason of an item that has no mark at all: a log-probability or a logit of the model is NaN
+// The reason of an item that has no score at all: a log-probability or a logit of the model is NaN
 // or infinite. `ok` is false then and there is no prediction; whoever counts right and wrong items
 // leaves it out.
 inline constexpr const char* kNotFinite = "not finite";
@@ -42,7 +42,7 @@ struct ItemRecord {
   std::vector<int> sample_ok = {};    // 1 or 0 a sample; empty when there is one text
   std::optional<TextLoss> loss = {};  // of items without answers; `ok` means nothing then
   // Of items that another harness scored:
-  std::optional<double> value = {};  // where marks are not 1 or 0 alone: this item's; ok: it is 1
+  std::optional<double> value = {};  // where scores are not 1 or 0 alone: this item's; ok: it is 1
   std::string doc_hash = {};         // the source's own hash of the document; empty: none
   std::string source_id = {};        // as the source names it: "17"
   bool operator==(const ItemRecord&) const = default;

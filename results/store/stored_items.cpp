@@ -49,7 +49,7 @@ Result<StoredItems> stored_items(const StoredRecord& stored, const std::string& 
   return StoredItems(std::move(items));
 }
 
-double mark_of(const ItemRecord& item) { return item.value ? *item.value : (item.ok ? 1 : 0); }
+double score_of(const ItemRecord& item) { return item.value ? *item.value : (item.ok ? 1 : 0); }
 
 std::optional<std::size_t> choice_of(const std::string& answer) {
   if (answer.size() == 1 && answer[0] >= 'A' && answer[0] <= 'Z')

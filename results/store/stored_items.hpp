@@ -39,7 +39,7 @@ Result<ItemsPlace> items_place(const StoredRecord& stored, const std::string& ta
 Result<StoredItems> stored_items(const StoredRecord& stored, const std::string& task);
 
 // 1 right, 0 wrong, or the fraction that another harness gave.
-double mark_of(const ItemRecord& item);
+double score_of(const ItemRecord& item);
 // Which choice a prediction or a gold means: "2" or "C" → 2; nothing for other texts.
 std::optional<std::size_t> choice_of(const std::string& answer);
 // As of MarginPair (margin_shift.hpp): of one log-probability itself; nothing where the right

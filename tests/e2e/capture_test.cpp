@@ -375,7 +375,7 @@ TEST_F(Capture, TheWalkFromTrainingToVerdict) {
   has(1, "no op is beyond the tolerance");
   // The converted checkpoint answers as PyTorch did, item by item.
   has(2, "paired as evaluations of the same weights");
-  has(2, "every mark is the same: 96 items of 3 tasks");
+  has(2, "every score is the same: 96 items of 3 tasks");
   // One recipe in two vocabularies: no setting differs, and the results stand on the first screen.
   has(3, "paired as the trainings of stage base");
   has(3, "paired as the trainings of stage sft");

@@ -1,5 +1,5 @@
 // The gate as a nightly job uses it: accept a run, judge the next ones against it, every exit code,
-// every format, the noise card. All by real runs of the binary.
+// every format, the noise profile. All by real runs of the binary.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -136,7 +136,7 @@ TEST_F(GateFlow, ACardBecomesMargins) {
   const auto made =
       home({"gate", "calibrate", folder(*accepted_), folder(*again_), "--out", card.string()});
   EXPECT_EQ(made.exit_code, 0) << made.err;
-  ASSERT_TRUE(write_file(policy, "{\"noise_card\": \"card.json\"}"));
+  ASSERT_TRUE(write_file(policy, "{\"noise_profile\": \"card.json\"}"));
   const Bench broken;
   ASSERT_EQ(changed(broken, {"--fault", "second_best:mw/agreement"}).exit_code, 0);
   const auto judge = [&](const std::vector<std::string>& more) {

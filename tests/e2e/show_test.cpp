@@ -155,7 +155,7 @@ TEST_F(Show, FlipsAreListedWithDirectionAndQuestion) {
   EXPECT_EQ((*bench_)({"compare", run("oracle"), run("chance"), "--limit", "3"}).exit_code, 64);
   const auto same = (*bench_)({"compare", run("oracle"), run("oracle"), "--flips"});
   EXPECT_EQ(same.exit_code, 0) << same.err;
-  EXPECT_TRUE(holds(same.out, "no mark differs: 24 paired items on both sides")) << same.out;
+  EXPECT_TRUE(holds(same.out, "no score differs: 24 paired items on both sides")) << same.out;
 }
 
 TEST_F(Show, ARunWithoutItemsSaysSo) {

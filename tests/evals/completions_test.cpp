@@ -38,7 +38,7 @@ TEST(Completions, AreMarkedAsTheModelsWouldBe) {
   ASSERT_TRUE(stored.has_value()) << stored.error().message;
   Task task;
   task.id = "echo";
-  const auto result = mark_stored(task, evaluator, stored->texts, {});
+  const auto result = grade_stored(task, evaluator, stored->texts, {});
   ASSERT_TRUE(result.has_value()) << result.error().message;
   EXPECT_EQ(*result->metrics.at(0).value, 0.5);
   EXPECT_EQ(result->items.at(1).prediction, "three");
@@ -93,7 +93,7 @@ TEST(Completions, ItemsWithoutThemAreLeftOutWhereThatIsAskedFor) {
   Task task;
   task.id = "echo";
   const auto some_result =
-      mark_stored(task, evaluator, given->texts, {}, ItemsWithoutTexts::kLeftOut);
+      grade_stored(task, evaluator, given->texts, {}, ItemsWithoutTexts::kLeftOut);
   ASSERT_TRUE(some_result.has_value()) << some_result.error().message;
   EXPECT_TRUE(some_result->is_complete());
   EXPECT_EQ(*some_result->metrics.at(0).value, 0.5);
@@ -104,7 +104,7 @@ TEST(Completions, ItemsWithoutThemAreLeftOutWhereThatIsAskedFor) {
   // Beside a result of all items it would say something else.
   std::vector<StoredTexts> all = given->texts;
   all.push_back({1, {"two"}});
-  const auto whole = mark_stored(task, evaluator, all, {});
+  const auto whole = grade_stored(task, evaluator, all, {});
   EXPECT_NE(whole->comparability.at("echo/items"), some_result->comparability.at("echo/items"));
   // One sample of two is not enough either.
   const auto short_of =

@@ -255,9 +255,9 @@ TEST(Evaluate, ATextOfAModelThatIsNotFiniteHasNoMark) {
     EXPECT_TRUE(first.sample_ok.empty());
     EXPECT_EQ(std::ssize(first.texts), samples);
     EXPECT_FALSE(result->metrics.at(0).value);
-    // Marked again, it has no mark either.
+    // Graded again, it has no score either.
     const std::vector<StoredTexts> stored = {{0, first.texts, false}, {1, {"dog"}, true}};
-    const auto again = mark_stored(task, evaluator, stored, context);
+    const auto again = grade_stored(task, evaluator, stored, context);
     ASSERT_TRUE(again.has_value()) << again.error().message;
     EXPECT_EQ(again->items.at(0).reason, kNotFinite);
     EXPECT_TRUE(again->items.at(1).ok);

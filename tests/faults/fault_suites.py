@@ -186,8 +186,8 @@ ROUNDING = (
             ),
             Edit(
                 "model/kernels/inner/attention_gradient.hpp",
-                "(kCalm ? calm_exp(load(s + at)) : vec_exp(load(s + at))) / sum;",
-                "(kCalm ? calm_exp(load(s + at)) : vec_exp(load(s + at))) * (all(1.0f) / sum);",
+                "(kOrdinary ? ordinary_exp(load(s + at)) : vec_exp(load(s + at))) / sum;",
+                "(kOrdinary ? ordinary_exp(load(s + at)) : vec_exp(load(s + at))) * (all(1.0f) / sum);",
             ),
         ),
     ),

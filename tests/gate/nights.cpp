@@ -27,9 +27,9 @@ void count(NightShares& shares, const std::vector<Verdict>& verdicts, int nights
   shares.open += open && !red ? 1.0 / nights : 0;
 }
 
-GatePolicy with_card(const std::vector<NightTask>& tasks, double card) {
+GatePolicy with_profile(const std::vector<NightTask>& tasks, double discordance) {
   GatePolicy policy;
-  for (const NightTask& task : tasks) policy.card_discordance[task.name] = card;
+  for (const NightTask& task : tasks) policy.noise_discordance[task.name] = discordance;
   return policy;
 }
 
@@ -80,8 +80,8 @@ std::vector<NightTask> one_falls(const char* name, double flips, double task_fli
   return tasks;
 }
 
-NightShares fixed_nights(const std::vector<NightTask>& tasks, double card, int nights) {
-  const GatePolicy policy = with_card(tasks, card);
+NightShares fixed_nights(const std::vector<NightTask>& tasks, double discordance, int nights) {
+  const GatePolicy policy = with_profile(tasks, discordance);
   NightShares shares{0, 0, nights};
   for (int night = 0; night < nights; ++night) {
     std::vector<ItemTest> family;
@@ -102,7 +102,7 @@ NightShares fixed_nights(const std::vector<NightTask>& tasks, double card, int n
 
 NightShares rounded_nights(double flips, int nights) {
   const std::vector<NightTask> tasks = five_tasks(flips);
-  const GatePolicy policy = with_card(tasks, flips);
+  const GatePolicy policy = with_profile(tasks, flips);
   const double s = noise_for(flips);
   NightShares shares{0, 0, nights};
   for (int night = 0; night < nights; ++night) {
@@ -140,7 +140,7 @@ NightShares rounded_nights(double flips, int nights) {
   return shares;
 }
 
-NightShares retrained_nights(int seeds, double accuracy_sd, bool paired, bool has_card,
+NightShares retrained_nights(int seeds, double accuracy_sd, bool paired, bool has_profile,
                              int nights) {
   constexpr double kLossSd = .0003;
   const std::vector<NightTask> tasks = five_tasks(0);
@@ -171,12 +171,12 @@ NightShares retrained_nights(int seeds, double accuracy_sd, bool paired, bool ha
                                      : std::round(std::clamp(value, 0.0, 1.0) * size) / size);
         }
       }
-      if (has_card) {
+      if (has_profile) {
         // Card of ten seeds, whose SD is itself only estimated.
-        std::vector<double> card;
+        std::vector<double> profile;
         for (int seed = 0; seed < 10; ++seed)
-          card.push_back(centre + sd * normal() + item_sd * normal());
-        test.noise = noise_of_card(sample_sd(card), 10);
+          profile.push_back(centre + sd * normal() + item_sd * normal());
+        test.noise = noise_of_profile(sample_sd(profile), 10);
       } else {
         test.noise = noise_of_seeds(test.base, unit, items);
       }

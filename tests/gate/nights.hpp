@@ -26,8 +26,8 @@ struct NightShares {
 };
 
 // Fixed checkpoints: answers lost with probability (ψ + drop)/2 and won with (ψ − drop)/2, judged
-// by judge_items with a noise card of `card`.
-NightShares fixed_nights(const std::vector<NightTask>& tasks, double card, int nights);
+// by judge_items with a noise profile of that discordance.
+NightShares fixed_nights(const std::vector<NightTask>& tasks, double discordance, int nights);
 
 // Fixed checkpoints whose gold margins are moved by rounding alone, so that answers flip where
 // margins change sign: Laplace(0, 1) margins and normal noise that gives flips of about ψ. Judged
@@ -38,7 +38,8 @@ NightShares rounded_nights(double flips, int nights);
 // bit/byte and a second one that hangs on it, and five accuracies with a seed SD of `accuracy_sd`
 // and the noise of their items. Paired seeds share the part of the noise that initialisation and
 // data make (half of the variance). Judged by judge_seeds.
-NightShares retrained_nights(int seeds, double accuracy_sd, bool paired, bool has_card, int nights);
+NightShares retrained_nights(int seeds, double accuracy_sd, bool paired, bool has_profile,
+                             int nights);
 
 // The same key computed twice, in `nights` nights; in each of `planted` of them one metric of one
 // record differs in its last bit. Red: nights that the A/A control calls ERROR.

@@ -17,7 +17,7 @@ namespace {
 struct Published {
   const char* truth;
   std::vector<NightTask> tasks;
-  double card, red, open;
+  double profile, red, open;
 };
 
 std::vector<Published> published() {
@@ -60,19 +60,20 @@ int run(int nights) {
   fmt::print("{} nights a row\n\nfixed checkpoints: red, published; can't tell, published\n",
              nights);
   for (const Published& row : published())
-    ok &= print_row(row.truth, fixed_nights(row.tasks, row.card, nights), row.red, row.open);
+    ok &= print_row(row.truth, fixed_nights(row.tasks, row.profile, nights), row.red, row.open);
   fmt::print("\nhealthy nights\n");
   ok &= print_limit("fixed, 1 % flips, items", fixed_nights(five_tasks(.01), .01, nights), 0, .035);
   ok &= print_limit("fixed, 3 % flips, items", fixed_nights(five_tasks(.03), .03, nights), 0, .035);
   ok &= print_limit("fixed, .8 % flips by rounding, items + scoring", rounded_nights(.008, nights),
                     0, .035);
   for (const bool paired : {true, false})
-    for (const bool has_card : {true, false})
+    for (const bool has_profile : {true, false})
       for (const double sd : {.005, .01}) {
         const std::string truth =
             fmt::format("retrained, 5 seeds, SD {:.1f} pp, {}{}", 100 * sd,
-                        paired ? "paired" : "groups", has_card ? ", card" : "");
-        ok &= print_limit(truth.c_str(), retrained_nights(5, sd, paired, has_card, nights), 0, .05);
+                        paired ? "paired" : "groups", has_profile ? ", profile" : "");
+        ok &= print_limit(truth.c_str(), retrained_nights(5, sd, paired, has_profile, nights), 0,
+                          .05);
       }
   fmt::print("\nA/A control\n");
   ok &= print_limit("deterministic", control_nights(nights, 0), 0, 0);

@@ -3,7 +3,7 @@
 
 Nothing here shares an algorithm with the code under test. Effects and their variance come from least squares with
 exact fractions: one column a factor; the noise is the residual of the
-two-way table by fitting all arms and seeds as indicator columns. Student's quantile by numerical integration and
+two-way table by fitting all configurations and seeds as indicator columns. Student's quantile by numerical integration and
 bisection, Fieller's bounds by scanning for the sign change of |a - r b| - t sd(a - r b).
     /usr/bin/python3 tests/golden/main_effects.py > tests/golden/main_effects.json
 """
@@ -69,17 +69,17 @@ def fieller(a, b, vaa, vab, vbb, t):
 
 
 def table(levels, values):
-    arms, seeds, k = len(levels), len(values[0]), len(levels[0])
-    cells = [(a, s) for a in range(arms) for s in range(seeds)]
+    configurations, seeds, k = len(levels), len(values[0]), len(levels[0])
+    cells = [(a, s) for a in range(configurations) for s in range(seeds)]
     y = [values[a][s] for a, s in cells]
     # Effects: y = constant + sum of factor columns (±1/2) + seeds, so that a coefficient is high minus low.
     half = lambda high: F(1, 2) if high else F(-1, 2)
     seed_columns = lambda s: [F(int(s == q)) for q in range(1, seeds)]
     beta = least_squares([[F(1)] + [half(h) for h in levels[a]] + seed_columns(s) for a, s in cells], y)
     effects = beta[1:1 + k]
-    # Noise: what arms and seeds as indicators leave.
-    full = [[F(int(a == q)) for q in range(arms)] + seed_columns(s) for a, s in cells]
-    df = (arms - 1) * (seeds - 1)
+    # Noise: what configurations and seeds as indicators leave.
+    full = [[F(int(a == q)) for q in range(configurations)] + seed_columns(s) for a, s in cells]
+    df = (configurations - 1) * (seeds - 1)
     mean = [sum(v) / seeds for v in values]
     gap = mean[-1] - mean[0]
     rest = gap - sum(effects)
@@ -93,9 +93,9 @@ def table(levels, values):
         result["sd"] = math.sqrt(variance)
         t = t_quantile(.975, df)
         # Variances of sums over cells, by the weights that make each estimate from y.
-        weights = {"gap": [F(int(a == arms - 1) - int(a == 0), seeds) for a, s in cells]}
+        weights = {"gap": [F(int(a == configurations - 1) - int(a == 0), seeds) for a, s in cells]}
         for i in range(k):
-            weights[f"effect{i}"] = [F(1 if levels[a][i] else -1) / (F(arms * seeds) / 2) for a, s in cells]
+            weights[f"effect{i}"] = [F(1 if levels[a][i] else -1) / (F(configurations * seeds) / 2) for a, s in cells]
         weights["rest"] = [g - sum(weights[f"effect{i}"][c] for i in range(k))
                            for c, g in enumerate(weights["gap"])]
         for name, value in names:
@@ -139,7 +139,7 @@ def made_up(levels, seeds, effects, noise, interaction):
 
 
 def words(levels):
-    """All sets of factors whose product is the same in every arm, shortest first; letters without I."""
+    """All sets of factors whose product is the same in every configuration, shortest first; letters without I."""
     letters, found = "ABCDEFGHJKLM", []
     for size in range(1, len(levels[0]) + 1):
         for some in itertools.combinations(range(len(levels[0])), size):
@@ -153,7 +153,7 @@ def main():
     seven = fraction(4, [(0, 1, 2), (1, 2, 3), (0, 2, 3)])
     three = fraction(3, [])
     cases = {
-        "seven factors, sixteen arms, three seeds": (seven, 3, [120, 60, 0, -25, 12, 4, 1], 12, 30),
+        "seven factors, sixteen configurations, three seeds": (seven, 3, [120, 60, 0, -25, 12, 4, 1], 12, 30),
         "three factors, all combinations, two seeds": (three, 2, [50, -20, 5], 8, 15),
         "one seed": (three, 1, [50, -20, 5], 8, 15),
         "a gap that is not apart from 0": (three, 3, [20, -21, 1], 80, 0),

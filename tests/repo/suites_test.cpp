@@ -47,7 +47,7 @@ TEST(Policies, EveryOneParses) {
 }
 
 // A card beside a policy says how healthy nights of that suite spread.
-TEST(Policies, TheNightlysNoiseCardIsOfManySeeds) {
+TEST(Policies, TheNightlysNoiseProfileIsOfManySeeds) {
   const auto policy = read_policy(fs::path(NB_SOURCE_DIR) / "suites/policies/nightly.json");
   ASSERT_TRUE(policy) << policy.error().message;
   const auto spread = policy->spread_of("train base on ascend_910b3", "val_bpb");

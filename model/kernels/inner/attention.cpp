@@ -149,15 +149,15 @@ void backward(const AttentionBackward& b) {
       attention_tile<Format, kTileRows, kVectors, false>(
           words, rows + key * words, words, lanes + 16 * first, nullptr, 0, b.ahead, finish);
     };
-    Floats wild = zero;
+    Floats special = zero;
     one(b.k, b.q, [&](int r, int v, Floats sum) {
       const Floats z = (sum + zero) * scale - load(b.max + 16 * (first + v));
-      wild = select(magnitude(z) < all(kCalmScore), wild, one_each);
+      special = select(magnitude(z) < all(kOrdinaryScore), special, one_each);
       store(s + r * kWidth + 16 * (first + v), z);
     });
     one(b.v, b.dout,
         [&](int r, int v, Floats sum) { store(dp + r * kWidth + 16 * (first + v), sum); });
-    if (!all_of(wild < one_each)) {
+    if (!all_of(special < one_each)) {
       gradient_rows<Format, false, true>(b, s, dp, key, first);
     } else if (key + kTileRows - 1 > b.position + 16 * first || key + kTileRows > keys ||
                b.queries < kWidth || key + b.window < b.position + kWidth - 1) {

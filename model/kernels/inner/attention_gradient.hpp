@@ -5,7 +5,7 @@
 
 NB_LOCAL_BEGIN
 
-constexpr float kCalmScore = 86.0f;  // exponents up to this size need no care
+constexpr float kOrdinaryScore = 86.0f;  // exponents up to this size need no care
 
 // p and ds of keys `key` (even) and key + 1: rows of both, lanes of ds.
 template <class Format>
@@ -41,9 +41,9 @@ NB_OP void store_gradients(const AttentionBackward& b, std::int64_t key,
 }
 
 // p and ds of one tile of keys: s is scaled, less the maximum; dp a product. Vectors from `first`
-// on. kCalm: all of s is within kCalmScore of 0; kMasks: not all queries are there and see all
-// these keys.
-template <class Format, bool kCalm, bool kMasks>
+// on. kOrdinary: all of s is within kOrdinaryScore of 0; kMasks: not all queries are there and see
+// all these keys.
+template <class Format, bool kOrdinary, bool kMasks>
 [[maybe_unused]] __attribute__((noinline)) void gradient_rows(const AttentionBackward& b,
                                                               const float* s, const float* dp,
                                                               std::int64_t key, int first) {
@@ -62,7 +62,7 @@ template <class Format, bool kCalm, bool kMasks>
 #pragma GCC unroll 2
       for (int i = 0; i < 2; ++i) {
         const int at = (r + i) * kWidth + 16 * v;
-        Floats weight = (kCalm ? calm_exp(load(s + at)) : vec_exp(load(s + at))) / sum;
+        Floats weight = (kOrdinary ? ordinary_exp(load(s + at)) : vec_exp(load(s + at))) / sum;
         Floats gradient = weight * ((load(dp + at) + zero) - delta);
         if (kMasks) {
           const Mask hidden = hidden_lanes(key + r + i, b.position + 16 * v);

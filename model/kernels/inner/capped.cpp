@@ -1,7 +1,7 @@
 // Logits on their way through soft-cap and cross-entropy, one row (or a strip of it) at a time: the
 // arithmetic of cross_entropy.hpp split where a row's maximum and sum are needed, with t =
 // tanh(x / cap) kept between the passes. Divisions, exponentials and roundings take short forms
-// where they give the same bits; a row for which they might not is not "calm".
+// where they give the same bits; a row for which they might not is not "ordinary".
 #include "model/kernels/inner/functions.hpp"
 #include "model/kernels/inner/vec_math.hpp"
 
@@ -63,29 +63,29 @@ NB_OP bool small_t(Floats (&x)[kCount], const CapScalars& s) {
   return true;
 }
 
-// t of any x; *calm becomes false where a NaN or a denormal u is met.
+// t of any x; *ordinary becomes false where a NaN or a denormal u is met.
 template <int kRounding>
-NB_OP Floats any_t(Floats x, const CapScalars& s, bool* calm) {
+NB_OP Floats any_t(Floats x, const CapScalars& s, bool* ordinary) {
   const Floats u = rounded<kRounding>(over_cap<kRounding>(x, s)), size = magnitude(u);
-  *calm = *calm && all_of(all(0x1p-126f) <= select(size <= all(0.0f), all(1.0f), size));
-  return rounded_calm<kRounding>(vec_tanh(u));
+  *ordinary = *ordinary && all_of(all(0x1p-126f) <= select(size <= all(0.0f), all(1.0f), size));
+  return rounded_ordinary<kRounding>(vec_tanh(u));
 }
 
-template <int kRounding, bool kCalm, int kCount>
+template <int kRounding, bool kOrdinary, int kCount>
 NB_OP void round_all(Floats (&x)[kCount]) {
-  if constexpr (kCalm) {
+  if constexpr (kOrdinary) {
     round_normal<kRounding>(x);
   } else {
     each_of<kCount>([&](int c) NB_BODY { x[c] = rounded<kRounding>(x[c]); });
   }
 }
 
-// z of t. kCalm: all of them are zero or normal numbers, and there is a cap.
-template <int kCapped, bool kCalm, int kCount>
+// z of t. kOrdinary: all of them are zero or normal numbers, and there is a cap.
+template <int kCapped, bool kOrdinary, int kCount>
 NB_OP void capped_of(const Floats (&t)[kCount], const CapScalars& s, Floats (&z)[kCount]) {
-  if (kCalm || s.cap != 0.0f) {
+  if (kOrdinary || s.cap != 0.0f) {
     each_of<kCount>([&](int c) NB_BODY { z[c] = t[c] * all(s.cap); });
-    round_all<kCapped, kCalm>(z);
+    round_all<kCapped, kOrdinary>(z);
   } else {
     each_of<kCount>([&](int c) NB_BODY { z[c] = s.rounds_capped ? rounded<kCapped>(t[c]) : t[c]; });
   }
@@ -99,7 +99,7 @@ NB_OP Floats capped_of(Floats t, const CapScalars& s) {
 
 // t and z of kCount groups from x on.
 template <int kInner, int kOuter, int kCount>
-NB_OP void cap_groups(const float* x, int lanes, const CapScalars& s, bool* calm,
+NB_OP void cap_groups(const float* x, int lanes, const CapScalars& s, bool* ordinary,
                       Floats (&t)[kCount], Floats (&z)[kCount]) {
   const auto load_all = [&]() NB_BODY {
     each_of<kCount>([&](int c) NB_BODY { t[c] = load_lanes(x + 16 * c, lanes); });
@@ -108,7 +108,7 @@ NB_OP void cap_groups(const float* x, int lanes, const CapScalars& s, bool* calm
   if (s.cap != 0.0f) {
     if (s.cap >= 0x1p-60f && small_t<kInner>(t, s)) return capped_of<kOuter, true>(t, s, z);
     load_all();
-    for (Floats& v : t) v = any_t<kInner>(v, s, calm);
+    for (Floats& v : t) v = any_t<kInner>(v, s, ordinary);
   }
   capped_of<kOuter, false>(t, s, z);
 }
@@ -117,13 +117,13 @@ NB_OP void cap_groups(const float* x, int lanes, const CapScalars& s, bool* calm
 
 void softcap(const float* x, std::int64_t n, const CapScalars& scalars, float* out) {
   const CapScalars s = scalars;  // a copy: out cannot point into it
-  bool calm = true;
+  bool ordinary = true;
   with_roundings(s, [&](auto inner, auto outer, auto) {
     constexpr int kInner = decltype(inner)::value, kOuter = decltype(outer)::value;
     each_groups<kSideBySide>(n, [&](std::int64_t i, auto count, int lanes) NB_BODY {
       constexpr int kCount = decltype(count)::value;
       Floats t[kCount], z[kCount];
-      cap_groups<kInner, kOuter>(x + i, lanes, s, &calm, t, z);
+      cap_groups<kInner, kOuter>(x + i, lanes, s, &ordinary, t, z);
       each_of<kCount>([&](int c) NB_BODY { store_lanes(out + i + 16 * c, z[c], lanes); });
     });
   });
@@ -132,19 +132,19 @@ void softcap(const float* x, std::int64_t n, const CapScalars& scalars, float* o
 void cap_logits(float* x, std::int64_t n, const CapScalars& scalars, CapRow* row) {
   const CapScalars s = scalars;  // a copy: x cannot point into it
   Floats best = load(row->best);
-  bool calm = row->is_calm;
+  bool ordinary = row->is_ordinary;
   with_roundings(s, [&](auto inner, auto outer, auto) {
     constexpr int kInner = decltype(inner)::value, kOuter = decltype(outer)::value;
     each_groups<kSideBySide>(n, [&](std::int64_t i, auto count, int lanes) NB_BODY {
       constexpr int kCount = decltype(count)::value;
       Floats t[kCount], z[kCount];
-      cap_groups<kInner, kOuter>(x + i, lanes, s, &calm, t, z);
+      cap_groups<kInner, kOuter>(x + i, lanes, s, &ordinary, t, z);
       each_of<kCount>([&](int c) NB_BODY { store_lanes(x + i + 16 * c, t[c], lanes); });
       each_of<kCount>([&](int c) NB_BODY { best = keep_lanes(larger(z[c], best), best, lanes); });
     });
   });
   store(row->best, best);
-  row->is_calm = calm;
+  row->is_ordinary = ordinary;
 }
 
 float largest_capped(const CapRow& row) { return tree_max(load(row.best)); }
@@ -152,31 +152,31 @@ float largest_capped(const CapRow& row) { return tree_max(load(row.best)); }
 namespace {
 
 // exp(z - max) of t.
-template <int kCapped, bool kCalm, int kCount>
+template <int kCapped, bool kOrdinary, int kCount>
 NB_OP void exponentials(const Floats (&t)[kCount], const CapScalars& s, Floats max,
                         Floats (&e)[kCount]) {
-  capped_of<kCapped, kCalm>(t, s, e);
+  capped_of<kCapped, kOrdinary>(t, s, e);
   each_of<kCount>([&](int c) NB_BODY { e[c] = e[c] - max; });
-  each_of<kCount>([&](int c) NB_BODY { e[c] = kCalm ? calm_exp(e[c]) : vec_exp(e[c]); });
+  each_of<kCount>([&](int c) NB_BODY { e[c] = kOrdinary ? ordinary_exp(e[c]) : vec_exp(e[c]); });
 }
 
 }  // namespace
 
-float capped_sum(const float* t, std::int64_t n, const CapScalars& s, float max, bool calm) {
+float capped_sum(const float* t, std::int64_t n, const CapScalars& s, float max, bool ordinary) {
   const Floats m = all(max);
   Floats sum = all(0.0f);
   with_roundings(s, [&](auto, auto outer, auto) {
-    const auto add = [&](auto is_calm) NB_BODY {
-      constexpr bool kCalm = decltype(is_calm)::value != 0;
+    const auto add = [&](auto is_ordinary) NB_BODY {
+      constexpr bool kOrdinary = decltype(is_ordinary)::value != 0;
       each_groups<kSideBySide>(n, [&](std::int64_t i, auto count, int lanes) NB_BODY {
         constexpr int kCount = decltype(count)::value;
         Floats e[kCount];
         each_of<kCount>([&](int c) NB_BODY { e[c] = load_lanes(t + i + 16 * c, lanes); });
-        exponentials<decltype(outer)::value, kCalm>(e, s, m, e);
+        exponentials<decltype(outer)::value, kOrdinary>(e, s, m, e);
         each_of<kCount>([&](int c) NB_BODY { sum = keep_lanes(sum + e[c], sum, lanes); });
       });
     };
-    if (calm) {
+    if (ordinary) {
       add(Constant<1>());
     } else {
       add(Constant<0>());
@@ -215,33 +215,34 @@ std::int64_t first_capped(const float* t, std::int64_t n, const CapScalars& s, f
 namespace {
 
 // t becomes the gradient; hot: what is taken off the probabilities, null: nothing.
-template <int kInner, int kOuter, int kLast, bool kCalm>
+template <int kInner, int kOuter, int kLast, bool kOrdinary>
 void gradients(float* t, std::int64_t n, const float* hot, const GradientScalars& p,
                const CapScalars s) {  // a copy: t cannot point into it
   const Floats m = all(p.max), l = all(p.sum), f = all(p.factor), cap = all(s.cap), one = all(1.0f),
                inverse = one / l;
-  each_groups<kCalm ? kSideBySide : 1>(n, [&](std::int64_t i, auto count, int lanes) NB_BODY {
+  each_groups<kOrdinary ? kSideBySide : 1>(n, [&](std::int64_t i, auto count, int lanes) NB_BODY {
     constexpr int kCount = decltype(count)::value;
     Floats v[kCount], g[kCount];
     each_of<kCount>([&](int c) NB_BODY { v[c] = load_lanes(t + i + 16 * c, lanes); });
-    exponentials<kOuter, kCalm>(v, s, m, g);
-    each_of<kCount>([&](int c) NB_BODY { g[c] = kCalm ? quotient(g[c], l, inverse) : g[c] / l; });
+    exponentials<kOuter, kOrdinary>(v, s, m, g);
+    each_of<kCount>([&](int c)
+                        NB_BODY { g[c] = kOrdinary ? quotient(g[c], l, inverse) : g[c] / l; });
     if (hot != nullptr) g[0] = g[0] - load(hot);
     each_of<kCount>([&](int c) NB_BODY { g[c] = g[c] * f; });
-    if (kCalm || s.cap != 0.0f) {
+    if (kOrdinary || s.cap != 0.0f) {
       each_of<kCount>([&](int c) NB_BODY { v[c] = fma(all(-1.0f) * v[c], v[c], one); });
       if (s.eager) {
-        round_all<kInner, kCalm>(g);
+        round_all<kInner, kOrdinary>(g);
         each_of<kCount>([&](int c) NB_BODY { g[c] = g[c] * cap; });
-        round_all<kInner, kCalm>(g);
+        round_all<kInner, kOrdinary>(g);
       }
       each_of<kCount>([&](int c) NB_BODY { g[c] = g[c] * v[c]; });
       if (s.eager) {
-        round_all<kInner, kCalm>(g);
+        round_all<kInner, kOrdinary>(g);
         each_of<kCount>([&](int c) NB_BODY { g[c] = over_cap<kInner>(g[c], s); });
       }
     }
-    round_all<kLast, kCalm>(g);
+    round_all<kLast, kOrdinary>(g);
     each_of<kCount>([&](int c) NB_BODY { store_lanes(t + i + 16 * c, g[c], lanes); });
   });
 }
@@ -249,7 +250,7 @@ void gradients(float* t, std::int64_t n, const float* hot, const GradientScalars
 }  // namespace
 
 void capped_gradient(float* t, std::int64_t n, std::int64_t target, const GradientScalars& p,
-                     const CapScalars& s, bool calm) {
+                     const CapScalars& s, bool ordinary) {
   const bool has_target = target >= 0 && target < n;
   const std::int64_t first = has_target ? target / 16 * 16 : 0;
   const int lanes = has_target ? lanes_left(n, first) : 0;
@@ -259,14 +260,14 @@ void capped_gradient(float* t, std::int64_t n, std::int64_t target, const Gradie
   with_roundings(s, [&](auto inner, auto outer, auto last) {
     constexpr int kInner = decltype(inner)::value, kOuter = decltype(outer)::value;
     constexpr int kLast = decltype(last)::value;
-    const auto run = [&](auto is_calm) {
-      constexpr bool kCalm = decltype(is_calm)::value != 0;
-      gradients<kInner, kOuter, kLast, kCalm>(t, n, nullptr, p, s);
+    const auto run = [&](auto is_ordinary) {
+      constexpr bool kOrdinary = decltype(is_ordinary)::value != 0;
+      gradients<kInner, kOuter, kLast, kOrdinary>(t, n, nullptr, p, s);
       if (!has_target) return;
       store_first(t + first, kept, lanes);
-      gradients<kInner, kOuter, kLast, kCalm>(t + first, lanes, hot, p, s);
+      gradients<kInner, kOuter, kLast, kOrdinary>(t + first, lanes, hot, p, s);
     };
-    if (calm) {
+    if (ordinary) {
       run(Constant<1>());
     } else {
       run(Constant<0>());

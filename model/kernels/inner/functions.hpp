@@ -50,10 +50,10 @@ void softmax(float* s, std::int64_t n, float factor, float* max, float* sum);
 void softcap(const float* x, std::int64_t n, const CapScalars& s, float* out);
 void cap_logits(float* x, std::int64_t n, const CapScalars& s, CapRow* row);
 float largest_capped(const CapRow& row);
-float capped_sum(const float* t, std::int64_t n, const CapScalars& s, float max, bool calm);
+float capped_sum(const float* t, std::int64_t n, const CapScalars& s, float max, bool ordinary);
 float capped_value(float t, const CapScalars& s);
 std::int64_t first_capped(const float* t, std::int64_t n, const CapScalars& s, float max);
 void capped_gradient(float* t, std::int64_t n, std::int64_t target, const GradientScalars& p,
-                     const CapScalars& s, bool calm);
+                     const CapScalars& s, bool ordinary);
 
 }  // namespace nb::kernels::inner::NB_LEVEL

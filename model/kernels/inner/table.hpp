@@ -79,10 +79,11 @@ struct CapScalars {
 struct GradientScalars {
   float max, sum, factor;
 };
-// What is known of a row while its strips are worked off. Start: 16 × -inf, calm as the cap allows.
+// What is known of a row while its strips are worked off. Start: 16 × -inf, ordinary as the cap
+// allows.
 struct CapRow {
-  float best[16];  // largest z of each lane
-  bool is_calm;    // no NaN, no denormal t, z within 20 of 0: exponentials need no care
+  float best[16];    // largest z of each lane
+  bool is_ordinary;  // no NaN, no denormal t, z within 20 of 0: exponentials need no care
 };
 
 struct Table {
@@ -148,13 +149,14 @@ struct Table {
   // of a whole row; t → dx in place, dz = exp(z - max) / sum, less 1 at target, times factor.
   void (*cap_logits)(float* x, std::int64_t n, const CapScalars& s, CapRow* row);
   float (*largest_capped)(const CapRow& row);
-  float (*capped_sum)(const float* t, std::int64_t n, const CapScalars& s, float max, bool calm);
+  float (*capped_sum)(const float* t, std::int64_t n, const CapScalars& s, float max,
+                      bool ordinary);
   float (*capped_value)(float t, const CapScalars& s);  // z of one
   // First index whose z is max; 0 when there is none (all NaN).
   std::int64_t (*first_capped)(const float* t, std::int64_t n, const CapScalars& s, float max);
   // t becomes the gradient. n, target: of a strip of the row, which may lie elsewhere.
   void (*capped_gradient)(float* t, std::int64_t n, std::int64_t target, const GradientScalars& p,
-                          const CapScalars& s, bool calm);
+                          const CapScalars& s, bool ordinary);
 };
 
 }  // namespace nb::kernels::inner

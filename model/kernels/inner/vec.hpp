@@ -46,7 +46,7 @@ NB_OP Floats drop_bits(Floats x) {
 
 // The same where x is no NaN, or the canonical one.
 template <int kDrop>
-NB_OP Floats drop_bits_calm(Floats x) {
+NB_OP Floats drop_bits_ordinary(Floats x) {
   const Bits u = bits(x);
   const Bits odd = shift_right<kDrop>(u) & all_bits(1u);
   return floats((u + all_bits((1u << (kDrop - 1)) - 1u) + odd) & all_bits(~((1u << kDrop) - 1u)));
@@ -102,13 +102,13 @@ NB_OP Floats rounded(Floats x) {
 
 // The bits of rounded() where x is no NaN, or the canonical one.
 template <int kRounding>
-NB_OP Floats rounded_calm(Floats x) {
+NB_OP Floats rounded_ordinary(Floats x) {
   if constexpr (kRounding == kRoundBf16) {
-    return drop_bits_calm<16>(x);
+    return drop_bits_ordinary<16>(x);
   } else if constexpr (kRounding == kRoundTf32) {
-    return drop_bits_calm<13>(x);
+    return drop_bits_ordinary<13>(x);
   } else if constexpr (kRounding == kRoundHf32) {
-    return drop_bits_calm<12>(x);
+    return drop_bits_ordinary<12>(x);
   } else {
     return rounded<kRounding>(x);
   }
@@ -125,7 +125,7 @@ NB_OP void round_normal(Floats (&x)[kCount]) {
   }
 #endif
 #pragma GCC unroll 8
-  for (int c = 0; c < kCount; ++c) x[c] = rounded_calm<kRounding>(x[c]);
+  for (int c = 0; c < kCount; ++c) x[c] = rounded_ordinary<kRounding>(x[c]);
 }
 
 // The bits of rounded() of any values: several at a time, where none of them needs care.

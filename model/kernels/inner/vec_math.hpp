@@ -44,7 +44,7 @@ NB_OP Floats vec_exp(Floats x) {
 }
 
 // The bits of vec_exp for x in [-87, 87], where the result is normal: no special cases.
-NB_OP Floats calm_exp(Floats x) {
+NB_OP Floats ordinary_exp(Floats x) {
   const ExpParts e = exp_parts(x);
   return floats(bits(e.fraction) + shift_left<23>(e.n));
 }

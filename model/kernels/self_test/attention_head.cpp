@@ -8,7 +8,7 @@ namespace {
 using inner::AttentionTiles;
 
 // One head of `time` queries behind `position` keys, all of whose gradients are made where there
-// are none. Query 3 has scores of zeros, query 4 such that exponentials leave the calm range.
+// are none. Query 3 has scores of zeros, query 4 such that exponentials leave the ordinary range.
 class Head {
  public:
   Head(const AttentionPacking& packing, std::int64_t position, std::int64_t time, std::int64_t dim,

@@ -20,7 +20,7 @@ CapScalars scalars(float cap, int storage, bool eager, bool rounds_capped, bool 
 }
 
 // 128 logits whose t needs no care at once, a group of larger ones, and a group that is not full.
-std::vector<float> calm_logits() {
+std::vector<float> ordinary_logits() {
   std::vector<float> x = bf16_numbers(ordinary_values(128 + 16 + 5, 50));
   for (std::size_t i = 128; i < x.size(); ++i) x[i] *= 16.0f;
   return x;
@@ -40,19 +40,19 @@ void add_row(const Table& t, const CapScalars& s, const std::vector<float>& logi
   t.cap_logits(values.data() + kStrip, n - kStrip, s, &row);
   r.add("cap_logits", values);
   r.add("cap_logits", std::vector<float>(row.best, row.best + 16));
-  r.claim("cap_logits", row.is_calm);
+  r.claim("cap_logits", row.is_ordinary);
   const float max = t.largest_capped(row);
   r.add("largest_capped", {max});
   r.add("capped_value", {t.capped_value(values[0], s), t.capped_value(values[140], s)});
   r.add("first_capped", {static_cast<float>(t.first_capped(values.data(), n, s, max))});
-  const float sum = t.capped_sum(values.data(), n, s, max, row.is_calm);
+  const float sum = t.capped_sum(values.data(), n, s, max, row.is_ordinary);
   r.add("capped_sum", {sum, t.capped_sum(values.data(), n, s, max, false)});
 
   const inner::GradientScalars gradient = {max, sum, 0.01f};
   for (const std::int64_t target : {std::int64_t{3}, n - 1, n + 7}) {
     std::vector<float> some = values;
     t.capped_gradient(some.data(), n, target, gradient, s,
-                      row.is_calm && has_calm_gradient(gradient));
+                      row.is_ordinary && has_ordinary_gradient(gradient));
     r.add("capped_gradient", std::move(some));
   }
 }
@@ -61,7 +61,7 @@ void add_row(const Table& t, const CapScalars& s, const std::vector<float>& logi
 
 Results cross_entropy_results(const Table& table) {
   Results r;
-  const std::vector<float> calm = calm_logits(),
+  const std::vector<float> ordinary = ordinary_logits(),
                            hard = bf16_numbers(mixed_values(128 + 16 + 5, 51));
   using inner::kRoundBf16, inner::kRoundFp16, inner::kRoundNone;
   CapScalars in_fp32 = scalars(15.0f, kRoundBf16, true, false, false);
@@ -78,7 +78,7 @@ Results cross_entropy_results(const Table& table) {
            scalars(0.0f, kRoundNone, false, false, false),
            scalars(0x1p-70f, kRoundNone, false, false, false),
        }) {
-    add_row(table, s, calm, r);
+    add_row(table, s, ordinary, r);
     add_row(table, s, hard, r);
   }
   return r;

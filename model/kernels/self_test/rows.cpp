@@ -49,9 +49,9 @@ constexpr std::int64_t kWidth = 128 + 16 + 6, kStride = kWidth + 3, kRows = 3;
 std::vector<float> rows(std::uint32_t seed) {
   std::vector<float> values = ordinary_values(kRows * kStride, seed);
   const std::vector<float> small = tame(finite_values(kStride, seed + 1)),
-                           wild = hard_values(kStride, seed + 2);
+                           special = hard_values(kStride, seed + 2);
   std::copy(small.begin(), small.end(), values.begin() + kStride);
-  std::copy(wild.begin(), wild.end(), values.begin() + 2 * kStride);
+  std::copy(special.begin(), special.end(), values.begin() + 2 * kStride);
   return values;
 }
 

@@ -47,7 +47,7 @@ ItemRecord filtered(AnswerFilter filter, const std::vector<std::string>& texts,
   context.settings.num_samples = std::ssize(texts);
   const NumberEvaluator evaluator("toy:x", "as they come",
                                   {{"id", "row 1", "b", "How much?", gold}}, context, filter);
-  return *evaluator.mark(0, texts);
+  return *evaluator.grade(0, texts);
 }
 
 TEST(AnswerFilter, FlexibleNeedsNoMarker) {

@@ -21,45 +21,45 @@ std::vector<NumberItem> toy_number_items(int count) {
   return items;
 }
 
-ItemRecord marked(const std::vector<std::string>& texts, const EvalContext& context = {}) {
+ItemRecord graded(const std::vector<std::string>& texts, const EvalContext& context = {}) {
   const NumberEvaluator evaluator("toy", "as they come", toy_number_items(19), context);
-  auto record = evaluator.mark(18, texts);
+  auto record = evaluator.grade(18, texts);
   EXPECT_TRUE(record.has_value()) << record.error().message;
   return *record;
 }
 
 TEST(NumberEvaluator, MarksTheNumberBehindTheMarker) {
   const auto right =
-      marked({"a <|python_start|>9*2<|python_end|><|output_start|>18<|output_end|>"
+      graded({"a <|python_start|>9*2<|python_end|><|output_start|>18<|output_end|>"
               "\n#### 18"});
   EXPECT_TRUE(right.ok);
   EXPECT_EQ(right.prediction, "18");
   EXPECT_EQ(right.gold, "18");
   EXPECT_EQ(right.reason, "");
   EXPECT_TRUE(right.sample_ok.empty());
-  const auto wrong = marked({"#### 18.0"});
+  const auto wrong = graded({"#### 18.0"});
   EXPECT_FALSE(wrong.ok);
   EXPECT_EQ(wrong.prediction, "18.0");
   EXPECT_EQ(wrong.reason, "");
 }
 
 TEST(NumberEvaluator, NamesWhatHasNoAnswer) {
-  const auto none = marked({"18"});
+  const auto none = graded({"18"});
   EXPECT_FALSE(none.ok);
   EXPECT_EQ(none.prediction, "");
   EXPECT_EQ(none.reason, "no answer");
 }
 
 TEST(NumberEvaluator, OneRightSampleIsEnough) {
-  const auto record = marked({"no", "#### 5", "#### 18"});
+  const auto record = graded({"no", "#### 5", "#### 18"});
   EXPECT_TRUE(record.ok);
   EXPECT_EQ(record.sample_ok, (std::vector<int>{0, 0, 1}));
   EXPECT_EQ(record.reason, "");
-  EXPECT_FALSE(marked({"#### 1", "#### 2"}).ok);
+  EXPECT_FALSE(graded({"#### 1", "#### 2"}).ok);
 }
 
 TEST(NumberEvaluator, LongAnswersAreShownShortAndComparedWhole) {
-  const auto record = marked({"#### " + std::string(500, '1')});
+  const auto record = graded({"#### " + std::string(500, '1')});
   EXPECT_EQ(record.prediction.size(), 40u);
   EXPECT_FALSE(record.ok);
 }
@@ -67,7 +67,7 @@ TEST(NumberEvaluator, LongAnswersAreShownShortAndComparedWhole) {
 TEST(NumberEvaluator, FaultCountsARightAnswerAsWrong) {
   EvalContext faulty;
   faulty.fault = [](std::string_view) { return ScorerFault::kSecondBest; };
-  EXPECT_FALSE(marked({"#### 18"}, faulty).ok);
+  EXPECT_FALSE(graded({"#### 18"}, faulty).ok);
 }
 
 TEST(NumberEvaluator, CountsTextsWithoutAnAnswer) {
@@ -147,7 +147,7 @@ TEST(Completions, Gsm8kSolutionsAreMarkedAsLabelled) {
   for (const auto& [member, right] : wanted) {
     const auto stored = read_completions(file, evaluator, {.member = member});
     ASSERT_TRUE(stored.has_value()) << stored.error().message;
-    const auto result = mark_stored(task, evaluator, stored->texts, context);
+    const auto result = grade_stored(task, evaluator, stored->texts, context);
     ASSERT_TRUE(result.has_value()) << result.error().message;
     EXPECT_EQ(result->metrics[0].value, right / 1319) << member;
   }

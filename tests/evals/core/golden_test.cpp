@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "evals/core/grade.hpp"
 #include "evals/core/items.hpp"
-#include "evals/core/mark.hpp"
 #include "evals/core/prompt.hpp"
 #include "evals/core/spans.hpp"
 #include "tests/evals/support/toy.hpp"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "evals/base/choice.hpp"
-#include "evals/core/mark.hpp"
+#include "evals/core/grade.hpp"
 #include "evals/core/spans.hpp"
 #include "tests/evals/support/toy.hpp"
 #include "tests/support/chat_tokenizer.hpp"

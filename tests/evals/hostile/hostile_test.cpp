@@ -1,4 +1,4 @@
-// Programs that want out, up, or a mark that they did not earn: the tables *.txt beside this, at
+// Programs that want out, up, or a score that they did not earn: the tables *.txt beside this, at
 // every level that this host has.
 
 #include <gtest/gtest.h>
@@ -100,7 +100,7 @@ TEST_P(Hostile, ProgramsAreContainedAndEndAsTheTableSays) {
     for (int worker = 0; worker < 4; ++worker)
       workers.emplace_back([&] {
         for (std::size_t i = 0; (i = next++) < programs.size();)
-          records[i] = evaluator.mark(
+          records[i] = evaluator.grade(
               0, std::vector{mark_text(HumanEvalText::kSolution, witness.aimed(programs[i].text))});
       });
   }

@@ -42,32 +42,32 @@ std::vector<HumanEvalProblem> problems() {
 }
 
 // Task ids that pass, in file order, and everything that did not with its reason.
-struct Marked {
+struct Graded {
   std::vector<std::string> passed, failed;
 };
-Marked run(const std::vector<HumanEvalProblem>& list,
+Graded run(const std::vector<HumanEvalProblem>& list,
            const std::function<std::string(const HumanEvalProblem&)>& text) {
   std::vector<sandbox::Trial> trials;
   for (const HumanEvalProblem& problem : list)
     trials.push_back(humaneval_trial(problem, text(problem)));
   const auto outcomes = sandbox::run_trials(sandbox::probe().value(), trials);
   EXPECT_TRUE(outcomes) << outcomes.error().message;
-  Marked marked;
+  Graded graded;
   for (std::size_t i = 0; i < outcomes->size(); ++i) {
     const auto& outcome = (*outcomes)[i];
     if (outcome.outcome == sandbox::Outcome::kPassed)
-      marked.passed.push_back(list[i].task_id);
+      graded.passed.push_back(list[i].task_id);
     else
-      marked.failed.push_back(list[i].task_id + " " + std::string(name(outcome.outcome)) + " " +
+      graded.failed.push_back(list[i].task_id + " " + std::string(name(outcome.outcome)) + " " +
                               outcome.reason);
   }
-  return marked;
+  return graded;
 }
 
 TEST(HumanEval, CanonicalSolutionsPass) {
   NB_NEEDS_DATA();
   NB_NEEDS_SANDBOX();
-  const Marked right = run(problems(), [](const HumanEvalProblem& p) {
+  const Graded right = run(problems(), [](const HumanEvalProblem& p) {
     return mark_text(HumanEvalText::kContinuation, p.canonical_solution);
   });
   EXPECT_EQ(right.passed.size(), 164U) << testing::PrintToString(right.failed);
@@ -76,10 +76,10 @@ TEST(HumanEval, CanonicalSolutionsPass) {
 TEST(HumanEval, EmptyBodiesFail) {
   NB_NEEDS_DATA();
   NB_NEEDS_SANDBOX();
-  const Marked marked = run(problems(), [](const HumanEvalProblem&) {
+  const Graded graded = run(problems(), [](const HumanEvalProblem&) {
     return mark_text(HumanEvalText::kContinuation, "    pass\n");
   });
-  EXPECT_EQ(marked.failed.size(), 164U) << testing::PrintToString(marked.passed);
+  EXPECT_EQ(graded.failed.size(), 164U) << testing::PrintToString(graded.passed);
 }
 
 // One text for every problem. In one process with the tests they would pass nearly all of them.
@@ -130,10 +130,10 @@ TEST(HumanEval, TextsThatSolveNothingPassNothing) {
   for (std::size_t i = 0; const HumanEvalProblem& problem : problems())
     if (i++ % kEvery == 0) some.push_back(problem);
   for (const char* text : {kLeavesByItsFrames, kReadsTheExpectedValues, kEqualsEverything}) {
-    const Marked marked = run(some, [&](const HumanEvalProblem&) {
+    const Graded graded = run(some, [&](const HumanEvalProblem&) {
       return mark_text(HumanEvalText::kContinuation, text);
     });
-    EXPECT_EQ(marked.passed, std::vector<std::string>{});
+    EXPECT_EQ(graded.passed, std::vector<std::string>{});
   }
 }
 
@@ -153,7 +153,7 @@ TEST(HumanEval, CanonicalSolutionsPassInEveryFormThatTheyAreFoundIn) {
     for (const GivenText& one : given) {
       EXPECT_EQ(evaluator.guess_form(one).form, form) << evaluator.public_id(one.item);
       const auto record =
-          evaluator.mark(one.item, std::vector{evaluator.stored_text(one.item, form, one.text)});
+          evaluator.grade(one.item, std::vector{evaluator.stored_text(one.item, form, one.text)});
       right += record && record->ok ? 1 : 0;
       EXPECT_TRUE(record && record->ok) << evaluator.public_id(one.item) << " " << name(form) << " "
                                         << (record ? record->reason : record.error().message);
@@ -189,7 +189,7 @@ TEST(HumanEval, CanonicalBodiesUnderSolutionPass) {
   const auto stored = parse_completions(file, texts, {}, "bodies");
   ASSERT_TRUE(stored) << stored.error().message;
   EXPECT_EQ(stored->why, "164 of 164 begin with the function's body");
-  const auto result = mark_stored(*find_task("humaneval"), texts, stored->texts, context());
+  const auto result = grade_stored(*find_task("humaneval"), texts, stored->texts, context());
   ASSERT_TRUE(result) << result.error().message;
   EXPECT_EQ(std::ranges::count_if(result->items, &ItemRecord::ok), 164);
 }
@@ -206,7 +206,7 @@ TEST(HumanEval, ThreeOfTheSixExampleSamplesPass) {
   const auto stored =
       parse_completions(text_of("humaneval/example_samples"), evaluator, {.samples = 6}, "samples");
   ASSERT_TRUE(stored) << stored.error().message;
-  const auto record = evaluator.mark(0, stored->texts.front().texts);
+  const auto record = evaluator.grade(0, stored->texts.front().texts);
   ASSERT_TRUE(record) << record.error().message;
   EXPECT_EQ(record->sample_ok, (std::vector<int>{0, 0, 0, 1, 1, 1}));
 }
@@ -224,8 +224,8 @@ TEST(HumanEval, Gpt4CompletionsPassAsOftenAsTheyDoAlone) {
       parse_completions(*text, dynamic_cast<const GeneratingEvaluator&>(**evaluator), {}, "gpt4");
   ASSERT_TRUE(stored) << stored.error().message;
   const auto result =
-      mark_stored(*find_task("humaneval"), dynamic_cast<const GeneratingEvaluator&>(**evaluator),
-                  stored->texts, context());
+      grade_stored(*find_task("humaneval"), dynamic_cast<const GeneratingEvaluator&>(**evaluator),
+                   stored->texts, context());
   ASSERT_TRUE(result) << result.error().message;
   EXPECT_EQ(std::ranges::count_if(result->items, &ItemRecord::ok), 140);
   std::string wrong_though_labelled_solved;

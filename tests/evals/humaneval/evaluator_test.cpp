@@ -1,4 +1,4 @@
-// HumanEval's marking on a problem of our own, so that no data is needed.
+// HumanEval's grading on a problem of our own, so that no data is needed.
 
 #include "evals/humaneval/evaluator.hpp"
 
@@ -34,8 +34,8 @@ class HumanEvalToy : public testing::Test {
     evaluator_ = std::make_unique<HumanEvalEvaluator>(
         "humaneval", std::vector{doubling("Toy/0"), doubling("Toy/1")}, *ability, EvalSettings{});
   }
-  ItemRecord mark(const std::vector<std::string>& texts) const {
-    const auto record = evaluator_->mark(0, texts);
+  ItemRecord grade(const std::vector<std::string>& texts) const {
+    const auto record = evaluator_->grade(0, texts);
     EXPECT_TRUE(record) << record.error().message;
     return record.value_or(ItemRecord{});
   }
@@ -43,21 +43,21 @@ class HumanEvalToy : public testing::Test {
 };
 
 TEST_F(HumanEvalToy, MarksAnAnswerInChat) {
-  const ItemRecord right = mark({"```python\ndef double(x: List[int]):\n    return x + x\n```"});
+  const ItemRecord right = grade({"```python\ndef double(x: List[int]):\n    return x + x\n```"});
   EXPECT_TRUE(right.ok) << right.reason;
   EXPECT_EQ(right.prediction, "passed");
   EXPECT_EQ(right.gold, "passed");
   EXPECT_EQ(right.reason, "");
   // The header is not put before it, so a body alone defines nothing.
-  const ItemRecord body = mark({"    return 2 * x"});
+  const ItemRecord body = grade({"    return 2 * x"});
   EXPECT_FALSE(body.ok);
   EXPECT_EQ(body.prediction, "failed");
 }
 
 TEST_F(HumanEvalToy, SaysWhyAnAnswerIsWrong) {
-  EXPECT_EQ(mark({"def double(x): return x"}).reason, "AssertionError");
-  EXPECT_EQ(mark({"def triple(x): return x"}).reason, "NameError: name 'double' is not defined");
-  const ItemRecord verbose = mark({"raise ValueError('ü' * 1000)"});
+  EXPECT_EQ(grade({"def double(x): return x"}).reason, "AssertionError");
+  EXPECT_EQ(grade({"def triple(x): return x"}).reason, "NameError: name 'double' is not defined");
+  const ItemRecord verbose = grade({"raise ValueError('ü' * 1000)"});
   EXPECT_LE(verbose.reason.size(), 90U);
   EXPECT_TRUE(verbose.reason.starts_with("ValueError: üü")) << verbose.reason;
 }
@@ -65,19 +65,19 @@ TEST_F(HumanEvalToy, SaysWhyAnAnswerIsWrong) {
 TEST_F(HumanEvalToy, GoldPassesAndItsCounterpartFails) {
   for (std::size_t i = 0; i < evaluator_->size(); ++i) {
     const Gold gold = evaluator_->gold(i);
-    EXPECT_TRUE(mark({gold.text}).ok);
-    EXPECT_FALSE(mark({gold.wrong_text}).ok);
+    EXPECT_TRUE(grade({gold.text}).ok);
+    EXPECT_FALSE(grade({gold.wrong_text}).ok);
   }
 }
 
 TEST_F(HumanEvalToy, KeepsEverySamplesOutcomeForPassAtK) {
   const std::string right = "def double(x): return 2 * x";
   const std::string wrong = "def double(x): return x";
-  ItemRecord first = mark({wrong, right, wrong});
+  ItemRecord first = grade({wrong, right, wrong});
   EXPECT_TRUE(first.ok);
   EXPECT_EQ(first.prediction, "passed");
   EXPECT_EQ(first.sample_ok, (std::vector<int>{0, 1, 0}));
-  ItemRecord second = mark({wrong, wrong, wrong});
+  ItemRecord second = grade({wrong, wrong, wrong});
   EXPECT_FALSE(second.ok);
   EXPECT_EQ(second.reason, "AssertionError");
   first.id = evaluator_->item_id(0);
@@ -109,7 +109,7 @@ TEST_F(HumanEvalToy, ReadsStoredCompletionsOfBothForms) {
       *evaluator_, {}, "c.jsonl");
   ASSERT_TRUE(stored) << stored.error().message;
   for (const StoredTexts& one : stored->texts)
-    EXPECT_TRUE(evaluator_->mark(one.item, one.texts)->ok);
+    EXPECT_TRUE(evaluator_->grade(one.item, one.texts)->ok);
 }
 
 TEST_F(HumanEvalToy, SeesWhichFormATextIsIn) {
@@ -143,7 +143,7 @@ TEST_F(HumanEvalToy, BodiesUnderSolutionContinueTheirPrompts) {
       *evaluator_, {}, "c.jsonl");
   ASSERT_TRUE(stored) << stored.error().message;
   for (const StoredTexts& one : stored->texts)
-    EXPECT_TRUE(evaluator_->mark(one.item, one.texts)->ok);
+    EXPECT_TRUE(evaluator_->grade(one.item, one.texts)->ok);
   EXPECT_EQ(stored->why,
             "1 of 2 begin with the function's body (completion); "
             "1 of 2 define the function (program)");
@@ -171,15 +171,15 @@ TEST_F(HumanEvalToy, RefusesUnknownAndRepeatedProblems) {
 }
 
 TEST_F(HumanEvalToy, BelievesARightAnswerWhateverItsWords) {
-  EXPECT_TRUE(mark({"import sys\nclass Two:\n    def __mul__(self, x): return 2 * x\n"
-                    "def double(x): return Two() * x"})
+  EXPECT_TRUE(grade({"import sys\nclass Two:\n    def __mul__(self, x): return 2 * x\n"
+                     "def double(x): return Two() * x"})
                   .ok);
 }
 
 TEST_F(HumanEvalToy, AnObjectEqualToEverythingIsWrong) {
   const ItemRecord record =
-      mark({"class Any:\n    def __eq__(self, other): return True\n"
-            "def double(x): return Any()"});
+      grade({"class Any:\n    def __eq__(self, other): return True\n"
+             "def double(x): return Any()"});
   EXPECT_FALSE(record.ok);
   EXPECT_EQ(record.reason, "AssertionError");
 }
@@ -190,7 +190,7 @@ TEST_F(HumanEvalToy, APatchedLibraryAndAReplacedBuiltinChangeNoMark) {
                                "    collections.all = lambda g: True\n"
                                "    return collections.Counter()",
                                "def double(x): return 0\ndef range(*a): return []"}) {
-    const ItemRecord record = mark({solution});
+    const ItemRecord record = grade({solution});
     EXPECT_FALSE(record.ok) << solution;
     EXPECT_EQ(record.reason, "AssertionError") << solution;
   }

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "evals/core/mark.hpp"
+#include "evals/core/grade.hpp"
 #include "evals/evaluate.hpp"
 #include "evals/task_registry.hpp"
 #include "model/tokenizer/byte_tokenizer.hpp"

@@ -25,7 +25,7 @@ class EchoEvaluator : public GeneratingEvaluator {
   Result<Prompt> prompt(std::size_t i, const Tokenizer& tokenizer, std::int64_t) const override {
     return Prompt{tokenizer.encode(prompts(i)[0], tokenizer.bos()), 0};
   }
-  Result<ItemRecord> mark(std::size_t i, std::span<const std::string> texts) const override {
+  Result<ItemRecord> grade(std::size_t i, std::span<const std::string> texts) const override {
     ItemRecord record;
     record.gold = words_[i];
     record.prediction = texts.front();

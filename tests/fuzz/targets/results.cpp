@@ -14,7 +14,7 @@
 #include "results/gate/gate_formats.hpp"
 #include "results/gate/gate_history.hpp"
 #include "results/gate/gate_policy.hpp"
-#include "results/gate/noise_card.hpp"
+#include "results/gate/noise_profile.hpp"
 #include "results/import/formats.hpp"
 #include "results/import/to_records.hpp"
 #include "results/store/acceptance.hpp"
@@ -152,12 +152,13 @@ Result<void> fuzz_policy(std::string_view bytes) {
   return {};
 }
 
-Result<void> fuzz_noise_card(std::string_view bytes) {
-  NB_TRY(const NoiseCard card, read_noise_card(scratch_file("noise_card/card.json", bytes)));
+Result<void> fuzz_noise_profile(std::string_view bytes) {
+  NB_TRY(const NoiseProfile card,
+         read_noise_profile(scratch_file("noise_profile/card.json", bytes)));
   return dump_json(print_struct(card)) ? Result<void>{} : bad_input("card.json: cannot be written");
 }
 
-std::vector<std::string> noise_card_seeds() {
+std::vector<std::string> noise_profile_seeds() {
   FakeRun first("smoke"), second("smoke");
   for (FakeRun* run : {&first, &second})
     for (const int seed : {1, 2, 3}) run->add_training("ascend_910b3", seed, 1.9 + .001 * seed);
@@ -253,7 +254,8 @@ void add_results_targets(FuzzTargets& targets) {
          return std::vector<std::string>{
              R"({"alpha": 0.01, "margins": {"gsm8k": 0.02}, "gated_tasks": ["mw/facts"], "min_seeds": 3, "card_sd": {"val_bpb": 0.001}} // c)"};
        }});
-  targets.push_back({"noise_card", "noise cards", "", fuzz_noise_card, noise_card_seeds});
+  targets.push_back(
+      {"noise_profile", "noise profiles", "", fuzz_noise_profile, noise_profile_seeds});
   targets.push_back(
       {"accepted", "pointers to accepted runs", "/digest computed anew", fuzz_accepted,
        [] { return std::vector<std::string>{must(dump_json(print_struct(accepted())))}; }});

@@ -72,7 +72,7 @@ Json experiment_plan() {
 
 TEST(Plan, ArmsShareWhatNoFactorChanges) {
   const Plan plan = plan_of(experiment_plan());
-  // Two corpora with tokenizer and shards; 4 arms × 2 seeds × (train, eval).
+  // Two corpora with tokenizer and shards; 4 configurations × 2 seeds × (train, eval).
   EXPECT_EQ(plan.nodes.size(), 2 * 3u + 4 * 2 * 2);
   const auto parents_of = [&](const std::string& name) {
     return plan.nodes[plan.find(name).value()].parents;

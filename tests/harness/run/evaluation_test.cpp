@@ -263,7 +263,7 @@ TEST_F(EvaluationTest, DamagedItemsOfAnInterruptedOneAreEvaluatedAgain) {
   }
 }
 
-// The texts of an evaluation are marked again without a model, and the result stays comparable.
+// The texts of an evaluation are graded again without a model, and the result stays comparable.
 TEST_F(EvaluationTest, StoredTextsAreMarkedAgain) {
   NB_NEEDS_DATA();
   EvaluationRequest asked = request("oracle");
@@ -437,7 +437,7 @@ TEST_F(EvaluationTest, TextsReadInTwoFormsAreTwoEvaluationsThatDoNotCompare) {
   EXPECT_NE(answers.notes[0].find("no answer was found in 1319 of 1319 texts, read as answer"),
             std::string::npos)
       << answers.notes[0];
-  // Marked again, they are still those texts.
+  // Graded again, they are still those texts.
   EvaluationRequest again = EvaluationTest::request("");
   again.settings = {};
   again.data_dir = test::data_dir();

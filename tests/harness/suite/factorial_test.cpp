@@ -41,7 +41,8 @@ TEST(Factorial, ArmsFollowTheGenerators) {
   const auto suite = parse_suite(experiment_suite(), "s.json");
   ASSERT_TRUE(suite) << suite.error().message;
   std::vector<std::string> names;
-  for (const Suite& arm : suite->arms) names.push_back(arm.devices[0].name);
+  for (const Suite& configuration : suite->configurations)
+    names.push_back(configuration.devices[0].name);
   // D is high where one or all three of A, B and C are.
   EXPECT_EQ(names, (std::vector<std::string>{"gpu", "ascend_910b3.ad", "ascend_910b3.bd",
                                              "ascend_910b3.ab", "ascend_910b3.cd",
@@ -51,7 +52,7 @@ TEST(Factorial, ArmsFollowTheGenerators) {
 TEST(Factorial, AnArmHasItsSettingsDefectsAndLevels) {
   const auto suite = parse_suite(experiment_suite(), "s.json");
   ASSERT_TRUE(suite) << suite.error().message;
-  const Suite &low = suite->arms.front(), &ad = suite->arms[1];
+  const Suite &low = suite->configurations.front(), &ad = suite->configurations[1];
   EXPECT_EQ(low.stages.base->settings.depth, 2);
   EXPECT_TRUE(low.devices[0].defects.empty());
   EXPECT_EQ(ad.stages.base->settings.depth, 1);
@@ -64,10 +65,10 @@ TEST(Factorial, AnArmHasItsSettingsDefectsAndLevels) {
 TEST(Factorial, WithoutGeneratorsHasAllCombinations) {
   FactorialDesign design;
   design.factors = {{"a", {}, {"x"}}, {"b", {}, {"x"}}, {"c", {}, {"x"}}};
-  const auto arms = arms_of(design, "s.json: /factorial");
-  ASSERT_TRUE(arms) << arms.error().message;
+  const auto configurations = configurations_of(design, "s.json: /factorial");
+  ASSERT_TRUE(configurations) << configurations.error().message;
   std::vector<std::string> names;
-  for (const Arm& arm : *arms) names.push_back(arm.name);
+  for (const Configuration& configuration : *configurations) names.push_back(configuration.name);
   EXPECT_EQ(names, (std::vector<std::string>{"low", "a", "b", "ab", "c", "ac", "bc", "abc"}));
 }
 
@@ -83,7 +84,7 @@ TEST(Factorial, RefusesGeneratorsThatAreNone) {
 TEST(Factorial, RefusesAnEvenGenerator) {
   Json json = experiment_suite();
   json["factorial"]["generators"] = {"D=AB"};
-  expect_problem(json, "no arm has every factor low");
+  expect_problem(json, "no configuration has every factor low");
 }
 
 TEST(Factorial, RefusesGeneratorsOfOneAnother) {
@@ -124,7 +125,7 @@ TEST(Factorial, RefusesPlacesThatArmsShare) {
 TEST(Factorial, SaysWhichArmIsWrong) {
   Json json = experiment_suite();
   json["factorial"]["factors"][0]["high"] = {{"/stages/base/dept", 1}};
-  expect_problem(json, "s.json (arm depth): /stages/base/dept: unknown key");
+  expect_problem(json, "s.json (configuration depth): /stages/base/dept: unknown key");
 }
 
 TEST(Factorial, NeedsOneDeviceAndATraining) {
@@ -137,13 +138,13 @@ TEST(Factorial, NeedsOneDeviceAndATraining) {
   json = experiment_suite();
   json["devices"] = {{{"profile", "ascend_910b3"}, {"factors", {"depth=low"}}}};
   json.erase("factorial");
-  expect_problem(json, "/devices/0/factors: the arms of /factorial have them");
+  expect_problem(json, "/devices/0/factors: the configurations of /factorial have them");
 }
 
 TEST(Factorial, RefusesOneNameForTwoArms) {
   Json json = experiment_suite();
   json["factorial"]["high"] = "gpu";
-  expect_problem(json, "another arm is called \"gpu\"");
+  expect_problem(json, "another configuration is called \"gpu\"");
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ inline Outputs outputs(std::uint16_t* p) {
   if (p == nullptr) return {};
   return {{p, kHighestOfBf16}};
 }
-inline Outputs outputs(inner::CapRow* row) { return {{row->best}, {&row->is_calm}}; }
+inline Outputs outputs(inner::CapRow* row) { return {{row->best}, {&row->is_ordinary}}; }
 inline Outputs outputs(const inner::CapScalars&) { return {}; }
 inline Outputs outputs(const inner::GradientScalars&) { return {}; }
 inline Outputs outputs(const inner::AdamWScalars&) { return {}; }

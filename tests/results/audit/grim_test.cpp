@@ -52,7 +52,7 @@ TEST(Grim, CentredScoresGoBackToTheirAccuracy) {
   EXPECT_EQ(right_answers(share_of(cell), 3270), std::vector<std::int64_t>{1509});
 }
 
-// nanochat's core_eval.py averages marks in fp32 and prints six digits: 2147/7983, .26894651…, is
+// nanochat's core_eval.py averages scores in fp32 and prints six digits: 2147/7983, .26894651…, is
 // held as .26894650 and printed as .268946. A real card with it failed.
 TEST(Grim, AnAverageInFp32IsAShareOfItsItems) {
   const Json& coqa = audit_golden()["coqa"];

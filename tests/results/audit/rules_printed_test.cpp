@@ -40,7 +40,7 @@ TEST(A25, TheErrorIsThatOfTheItems) {
   };
   EXPECT_TRUE(of("0.0039").empty());
   EXPECT_TRUE(of("0.008").empty());  // of passages with several questions
-  EXPECT_TRUE(of("0.002").empty());  // of fractional marks
+  EXPECT_TRUE(of("0.002").empty());  // of fractional scores
   EXPECT_TRUE(of("0.13", "14").empty());
   ASSERT_EQ(of("0.13").size(), 1U);
   EXPECT_EQ(of("0.13")[0].severity, Severity::kFail);

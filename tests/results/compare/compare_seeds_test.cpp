@@ -43,7 +43,7 @@ TEST(Compare, ADirectionNeedsAnIntervalWithoutZero) {
   const MetricDifference& row = metric(c.pairs[0], "mw/cloze/accuracy");
   EXPECT_EQ(row.counts->only_a, 1);
   EXPECT_EQ(row.shown, Shown::kNotShown) << "1 lost, 0 won: p is .5";
-  EXPECT_DOUBLE_EQ(*row.visible, 6.0 / 180) << "6–0 is the first table with p < .05";
+  EXPECT_DOUBLE_EQ(*row.min_detectable, 6.0 / 180) << "6–0 is the first table with p < .05";
   const std::string text = comparison_text(c);
   EXPECT_EQ(text.find("B worse"), std::string::npos) << text;
   EXPECT_NE(text.find("not established (a change of 0.033 would have shown): 1 lost, 0 won of"),

@@ -1,3 +1,4 @@
+
 #include "results/compare/composite_comparison.hpp"
 
 #include <gtest/gtest.h>
@@ -46,7 +47,7 @@ TEST(CompositeComparison, HasTheErrorOfItsPairedTasks) {
   const double error = std::sqrt(.09 / 99) / (3 * .75);
   EXPECT_NEAR(*core.difference, -.1 / (3 * .75), 1e-12);
   EXPECT_NEAR(core.interval95->high - core.interval95->low, 2 * kZ95 * error, 1e-12);
-  EXPECT_NEAR(*core.visible, 2.8016 * error, 1e-4 * error);
+  EXPECT_NEAR(*core.min_detectable, 2.8016 * error, 1e-4 * error);
   EXPECT_EQ(core.shown, Shown::kWorse);
   EXPECT_NE(text_of(core.method).find("a 100 %"), std::string::npos) << text_of(core.method);
   EXPECT_NE(comparison_text(comparison).find("largest shares of the variance"), std::string::npos);

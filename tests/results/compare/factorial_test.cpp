@@ -87,12 +87,12 @@ TEST(MainEffects, NeedBalancedArmsWithBothEnds) {
 
 // Two factors: depth adds .2 to val_bpb, the loss of the rest .1; both .3 and nothing else.
 void add_experiment(FakeRun& run, double both = 0) {
-  const std::vector<std::pair<std::string, std::vector<std::string>>> arms = {
+  const std::vector<std::pair<std::string, std::vector<std::string>>> configurations = {
       {"gpu", {"depth=low", "lr=low"}},
       {"d.a", {"depth=high", "lr=low"}},
       {"d.b", {"depth=low", "lr=high"}},
       {"npu", {"depth=high", "lr=high"}}};
-  for (const auto& [device, levels] : arms)
+  for (const auto& [device, levels] : configurations)
     for (std::int64_t seed = 1; seed <= 3; ++seed) {
       const bool a = levels[0] == "depth=high", b = levels[1] == "lr=high";
       const double noise = (device == "d.a" ? .001 : -.001) * static_cast<double>(seed == 2);
@@ -109,8 +109,8 @@ TEST(FactorialOf, ReadsLevelsAndSharesOutTheGap) {
   const auto factorial = factorial_of(run.read());
   ASSERT_TRUE(factorial) << factorial.error().message;
   EXPECT_EQ(factorial->factors, (std::vector<std::string>{"depth", "lr"}));
-  EXPECT_EQ(factorial->arms.front(), "gpu");
-  EXPECT_EQ(factorial->arms.back(), "npu");
+  EXPECT_EQ(factorial->configurations.front(), "gpu");
+  EXPECT_EQ(factorial->configurations.back(), "npu");
   ASSERT_FALSE(factorial->metrics.empty());
   const MetricEffects& bpb = factorial->metrics.front();
   EXPECT_EQ(bpb.metric, "val_bpb");
@@ -172,7 +172,7 @@ TEST(FactorialOf, AnotherRunSaysThatThereIsNoExperiment) {
   run.add_training("gpu", 1, 1);
   const auto factorial = factorial_of(run.read());
   ASSERT_FALSE(factorial);
-  EXPECT_NE(factorial.error().message.find("no record is of an experiment's arm"),
+  EXPECT_NE(factorial.error().message.find("no record is of an experiment's configuration"),
             std::string::npos);
 }
 

@@ -51,7 +51,7 @@ TEST(Flips, ATieIsNearAndALostChoiceOfTwoNatIsHard) {
   EXPECT_NEAR(*list.flips[1].margin_b, -1.0, 1e-6);
 }
 
-// Of other harnesses: a mark may be a fraction, and a side may have more samples.
+// Of other harnesses: a score may be a fraction, and a side may have more samples.
 RunRecords imported(const std::string& model, const std::vector<ItemRecord>& items) {
   StoredRecord stored;
   stored.folder = model;
@@ -94,7 +94,7 @@ TEST(Flips, AFractionThatChangedIsLostOrWon) {
   EXPECT_FALSE(list.flips[1].lost);
 }
 
-// Another mark alone is no answer that flipped, however large the margin.
+// Another score alone is no answer that flipped, however large the margin.
 TEST(Flips, AFractionThatChangedIsNoHardFlip) {
   const auto item = [](const std::string& id, double value, float log_prob) {
     ItemRecord one = fraction(id, value);

@@ -1,3 +1,4 @@
+
 #include "results/compare/predicted_run.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // What compare says first: scores judged together, costs as ratios, and how they are printed.
+
 #include "results/compare/scores.hpp"
 
 #include <gtest/gtest.h>
@@ -44,7 +45,7 @@ TEST(Scores, AreJudgedTogetherAndPrintedInPoints) {
   EXPECT_NE(text_of(headline(c)).find("no significant difference: mw/open −0.5 pp"),
             std::string::npos)
       << text_of(headline(c));
-  EXPECT_NE(comparison_text(c).find("no mark of 200 changed"), std::string::npos)
+  EXPECT_NE(comparison_text(c).find("no score of 200 changed"), std::string::npos)
       << "not: not established, 0 lost, 0 won";
   const TextTable rows = score_rows(c);
   EXPECT_EQ(rows.rows.front()[0], "mw/lost") << "the surest first";

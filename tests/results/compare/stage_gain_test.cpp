@@ -85,7 +85,7 @@ TEST(StageGain, SeedsArePairedAndDevicesAveraged) {
   EXPECT_NEAR(*arc->p, .0341, 5e-5);
   EXPECT_NEAR(*arc->p_holm, .0682, 1e-4);
   EXPECT_EQ(arc->shown, Shown::kNotShown);
-  EXPECT_GT(*arc->visible, 0);
+  EXPECT_GT(*arc->min_detectable, 0);
   EXPECT_EQ(gain_of(*gains, "mw/mmlu/accuracy")->shown, Shown::kEqual);
   EXPECT_EQ(stage_headline(*gains),
             "sft after mid: better in mw/gsm8k; worse in none; not established in 2");

@@ -1,4 +1,5 @@
 // Simulated costs of trainings with RL, whose batches are what the model wrote.
+
 #include "results/gate/gate_costs.hpp"
 
 #include <gtest/gtest.h>
@@ -9,7 +10,7 @@
 #include <vector>
 
 #include "results/gate/gate.hpp"
-#include "results/gate/noise_card.hpp"
+#include "results/gate/noise_profile.hpp"
 #include "results/store/metric_names.hpp"
 #include "tests/results/fake_run.hpp"
 #include "tests/results/verdict_with.hpp"
@@ -77,7 +78,7 @@ TEST(GateCosts, LongerAnswersOfAHealthyNightAreNotRed) {
 }
 
 // Found among random groups of 25 healthy seeds of suites/nightly.json: five that lay close, and
-// five others below them. A noise card of those seeds knows how far they spread.
+// five others below them. A noise profile of those seeds knows how far they spread.
 TEST(GateCosts, GroupsOfSeedsThatLieCloseByChanceAreNotRed) {
   const std::vector<double> rates = {16475, 16990, 17275, 16476, 17186, 17211, 16567, 16915, 17398,
                                      16783, 16619, 17037, 16458, 16818, 16978, 17360, 16668, 16817,
@@ -95,10 +96,10 @@ TEST(GateCosts, GroupsOfSeedsThatLieCloseByChanceAreNotRed) {
   add(below, {1, 7, 17, 20, 22}, 1);
   add(slower, {1, 7, 17, 20, 22}, .95);
   const std::vector<RunRecords> runs = {every.read()};
-  const auto card = calibrate(runs);
-  ASSERT_TRUE(card) << card.error().message;
+  const auto profile = calibrate(runs);
+  ASSERT_TRUE(profile) << profile.error().message;
   GatePolicy policy;
-  apply(*card, policy);
+  apply(*profile, policy);
   const auto spread = policy.spread_of("train base on ascend_910b3", metric::kThroughput);
   ASSERT_TRUE(spread);
   EXPECT_EQ(spread->seeds, 25);

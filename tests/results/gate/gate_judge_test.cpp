@@ -56,7 +56,7 @@ TEST(JudgeItems, HolmCountsTheWholeFamily) {
 
 TEST(JudgeItems, PolicyOverridesMarginAndCalibrates) {
   GatePolicy policy;
-  policy.card_discordance["t"] = .03;
+  policy.noise_discordance["t"] = .03;
   std::vector<ItemTest> family = {item_test({400, 15, 15, 742})};
   judge_items(family, policy);
   EXPECT_FALSE(family[0].verdict.uncalibrated);
@@ -75,11 +75,11 @@ TEST(JudgeItems, PolicyOverridesMarginAndCalibrates) {
 struct Night {
   double red = 0, inconclusive = 0;
 };
-Night simulate(double psi, double drop, double card, int nights) {
+Night simulate(double psi, double drop, double profile, int nights) {
   const std::pair<const char*, int> tasks[] = {
       {"humaneval", 164}, {"gsm8k", 1319}, {"arc_c", 1172}, {"arc_e", 2376}, {"mmlu", 14042}};
   GatePolicy policy;
-  for (const auto& [task, n] : tasks) policy.card_discordance[task] = card;
+  for (const auto& [task, n] : tasks) policy.noise_discordance[task] = profile;
   Night result;
   for (int night = 0; night < nights; ++night) {
     std::vector<ItemTest> family;
@@ -151,11 +151,11 @@ const std::vector<double> kBpb = {1.8830, 1.8835, 1.8826, 1.8829, 1.8833};
 
 TEST(JudgeSeeds, OneSeedSaysWhatItExcludes) {
   const TaskVerdict one = judge_seed_test(with_noise(
-      seed_test({1.5}, {1.52}, "bit/byte", Direction::kLower), {.01, verbatim("noise card")}));
+      seed_test({1.5}, {1.52}, "bit/byte", Direction::kLower), {.01, verbatim("noise profile")}));
   EXPECT_EQ(one.verdict, Verdict::kInconclusive);
-  EXPECT_NE(
-      text_of(one.reason).find("excluded are only changes beyond ±0.07071 bit/byte (noise card)"),
-      std::string::npos)
+  EXPECT_NE(text_of(one.reason)
+                .find("excluded are only changes beyond ±0.07071 bit/byte (noise profile)"),
+            std::string::npos)
       << text_of(one.reason);
   EXPECT_NE(text_of(one.reason).find("need at least 5 seeds"), std::string::npos)
       << text_of(one.reason);
@@ -173,7 +173,7 @@ TEST(JudgeSeeds, WhatNoShareCanReachIsNotCalledExcluded) {
 }
 
 TEST(JudgeSeeds, WhatNoSeedNoiseExplainsIsRedWithOneSeed) {
-  const SeedNoise noise = noise_of_card(.0031, 10);
+  const SeedNoise noise = noise_of_profile(.0031, 10);
   const auto judge = [&](double base, double candidate) {
     return judge_seed_test(
         with_noise(seed_test({base}, {candidate}, "bit/byte", Direction::kLower), noise));
@@ -187,7 +187,7 @@ TEST(JudgeSeeds, WhatNoSeedNoiseExplainsIsRedWithOneSeed) {
 
 // Two healthy nights of suites/nightly.json, the training loss of SFT over five seeds each. Their
 // spreads, .009 and .011, are small by chance: over 25 seeds it is .0415.
-TEST(JudgeSeeds, GroupsThatLieCloseByChanceAreNotRedWithANoiseCard) {
+TEST(JudgeSeeds, GroupsThatLieCloseByChanceAreNotRedWithANoiseProfile) {
   const std::vector<double> base = {.2482, .2609, .2370, .2409, .2441};
   const auto judged = [&](double shift, const std::optional<SeedNoise>& noise, bool paired) {
     std::vector<double> candidate = {.2804, .2534, .2755, .2797, .2784};
@@ -197,9 +197,9 @@ TEST(JudgeSeeds, GroupsThatLieCloseByChanceAreNotRedWithANoiseCard) {
     test.noise = noise;
     return judge_seed_test(std::move(test));
   };
-  const SeedNoise card = noise_of_card(.0415, 25);
+  const SeedNoise profile = noise_of_profile(.0415, 25);
   EXPECT_EQ(judged(0, std::nullopt, false).verdict, Verdict::kRegressed);
-  const TaskVerdict healthy = judged(0, card, false);
+  const TaskVerdict healthy = judged(0, profile, false);
   EXPECT_NE(healthy.verdict, Verdict::kRegressed) << text_of(healthy.reason);
   // .0272 is .87 standard errors of .0415 (its upper 80 % limit, .0495) · sqrt(2 / 5).
   EXPECT_NEAR(*healthy.p_worse, .20, .02) << text_of(healthy.reason);
@@ -282,7 +282,7 @@ TEST(JudgeSeeds, TooGoodIsSuspicious) {
 }
 
 // Weight decay on embeddings and a loader that repeats its first group were "IMPROVED, accept as a
-// new baseline?" with five seeds: better than the card's spread without a changed setting.
+// new baseline?" with five seeds: better than the profile's spread without a changed setting.
 TEST(JudgeSeeds, BetterThanTheCardsSpreadWithoutAChangedSettingIsSuspicious) {
   const std::vector<double> base = {.3551, .3505, .3584, .3533, .3542};
   const auto judged = [&](double gain, bool unexplained) {
@@ -290,11 +290,11 @@ TEST(JudgeSeeds, BetterThanTheCardsSpreadWithoutAChangedSettingIsSuspicious) {
     const double jitter[] = {0, 1e-4, -1e-4, 2e-4, 0};
     for (std::size_t i = 0; i < better.size(); ++i) better[i] -= gain + jitter[i];
     SeedTest test = seed_test(base, better, "bit/byte", Direction::kLower);
-    test.noise = noise_of_card(.0031, 30);
+    test.noise = noise_of_profile(.0031, 30);
     test.unexplained = unexplained;
     return judge_seed_test(std::move(test));
   };
-  // Three standard errors: 3 · .0035 (the card's upper 80 % limit) · √(2/5) = .0066.
+  // Three standard errors: 3 · .0035 (the profile's upper 80 % limit) · √(2/5) = .0066.
   EXPECT_EQ(judged(.008, true).verdict, Verdict::kSuspicious);
   EXPECT_NE(text_of(judged(.008, true).reason).find("no setting was changed"), std::string::npos);
   EXPECT_EQ(judged(.008, false).verdict, Verdict::kImproved);

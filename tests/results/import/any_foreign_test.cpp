@@ -146,7 +146,7 @@ TEST(AnyForeign, EqualIsSaidOnlyOfTheItemsThatBothHave) {
             std::string::npos);
 }
 
-// Of fractional marks the answers were compared and the marks were not.
+// Of fractional scores the answers were compared and the scores were not.
 TEST(AnyForeign, FractionalMarksThatDifferAreNotEqualAnswerByAnswer) {
   const TempDir dir;
   std::string before, after;

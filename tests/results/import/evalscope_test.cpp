@@ -52,7 +52,7 @@ TEST(Evalscope, ItemsAreNamedBySubsetAndIndexAndReportsNameTheDataset) {
   EXPECT_EQ(all.items[1].prediction, "1");
   EXPECT_EQ(
       texts_of(results->ignored),
-      Lines{"predictions/a/math_5_Level 2.jsonl: evalscope's answers before they were marked; "
+      Lines{"predictions/a/math_5_Level 2.jsonl: evalscope's answers before they were scored; "
             "reviews have both"});
 }
 
@@ -70,12 +70,12 @@ TEST(Evalscope, MapsOfMetricsHaveTheirHeadlineAndNullIsAbsent) {
 }
 
 TEST(Evalscope, RepeatsOfAQuestionAreOneItemAndMessagesAreTheSameQuestion) {
-  const auto row = [](int sample, int group, int mark) {
+  const auto row = [](int sample, int group, int score) {
     return fmt::format(
         R"({{"index": {}, "messages": [{{"role": "user", "content": [{{"type": "text", "text": "Why?"}}]}},
         {{"role": "assistant", "content": "x"}}], "target": "t", "sample_score": {{"score": {{"value": {{"acc": {}}}}},
         "sample_id": {}, "group_id": {}}}}})",
-        sample, mark, sample, group);
+        sample, score, sample, group);
   };
   const auto on_one_line = [](std::string text) {
     std::erase(text, '\n');

@@ -181,20 +181,20 @@ TEST(InspectAi, OfTheSameLogInTwoFormsOneCounts) {
                    "quiz is there twice: the later counts, log.json; log.eval is left out"}));
 }
 
-// Items × epochs of marks, one letter each.
-std::string epochs_log(const std::string& reducer, const Lines& marks) {
+// Items × epochs of scores, one letter each.
+std::string epochs_log(const std::string& reducer, const Lines& scores) {
   std::string samples;
-  for (std::size_t i = 0; i < marks.size(); ++i)
-    for (std::size_t epoch = 0; epoch < marks[i].size(); ++epoch)
+  for (std::size_t i = 0; i < scores.size(); ++i)
+    for (std::size_t epoch = 0; epoch < scores[i].size(); ++epoch)
       samples += fmt::format(R"({}{{"id": {}, "epoch": {}, "input": "Q{}", "target": "t",
           "scores": {{"match": {{"value": "{}"}}}}}})",
-                             samples.empty() ? "" : ",", i, epoch + 1, i, marks[i][epoch]);
+                             samples.empty() ? "" : ",", i, epoch + 1, i, scores[i][epoch]);
   return fmt::format(
       R"({{"status": "success", "eval": {{"created": "2026-01-02T03:04:05+00:00", "task": "quiz",
           "model": "org/m", "config": {{"epochs": {}, "epochs_reducer": ["{}"]}}}},
           "results": {{"scores": [{{"name": "match", "scorer": "match", "reducer": "{}",
           "metrics": {{"accuracy": {{"value": 0.5}}}}}}]}}, "samples": [{}]}})",
-      marks.at(0).size(), reducer, reducer, samples);
+      scores.at(0).size(), reducer, reducer, samples);
 }
 
 TEST(InspectAi, TheHeadlineIsTheLogsOwnReducerItemByItem) {
@@ -284,11 +284,11 @@ std::string refusal(const std::string& name, const std::string& bytes) {
 TEST(InspectAi, BadLogsAreRefusedWithTheirPlace) {
   EXPECT_EQ(
       refusal("log.json", json_log(sample("1", 1, R"("Q")", "1"))),
-      "log.json: /samples/0: /scores/match/value: \"Q\" is no mark; known are C, I, P, N, yes, "
+      "log.json: /samples/0: /scores/match/value: \"Q\" is no score; known are C, I, P, N, yes, "
       "no, true, false and finite numbers");
   EXPECT_EQ(
       refusal("log.json", json_log(sample("1", 1, "Infinity", "1"))),
-      "log.json: /samples/0: /scores/match/value: \"Infinity\" is no mark; known are C, I, P, "
+      "log.json: /samples/0: /scores/match/value: \"Infinity\" is no score; known are C, I, P, "
       "N, yes, no, true, false and finite numbers");
   EXPECT_EQ(
       refusal("log.json", json_log(sample("1", 1, "1", "1") + "," + sample("1", 1, "1", "1"))),
@@ -375,9 +375,9 @@ TEST(InspectAi, RealLogsHaveTheirCountsAndTotals) {
     }
     for (const auto& [scorer, values] : file.at("values").items()) {
       int right = 0, all = 0;
-      for (const auto& [mark, count] : values.items()) {
+      for (const auto& [score, count] : values.items()) {
         all += count.get<int>();
-        if (mark == "\"C\"") right += count.get<int>();
+        if (score == "\"C\"") right += count.get<int>();
       }
       EXPECT_NEAR(test::mean_of(run.series.at(0)), double(right) / all, 1e-12) << scorer;
     }

@@ -50,7 +50,7 @@ TEST(ForeignItemTexts, AFileOfMarksAloneSaysSo) {
   const std::vector<ItemName> names{{"", "2", ""}};
   const auto texts = foreign_item_texts(*one.stored, one.task, names);
   ASSERT_TRUE(texts);
-  EXPECT_EQ(texts->front().warning, "the file holds no text of this item, its marks alone");
+  EXPECT_EQ(texts->front().warning, "the file holds no text of this item, its scores alone");
 }
 
 TEST(ForeignItemTexts, AChoiceHasItsPromptItsChoicesAndNoHashForAPrompt) {
@@ -81,7 +81,7 @@ TEST(ForeignItemTexts, AChoiceHasItsPromptItsChoicesAndNoHashForAPrompt) {
 }
 
 // Whatever a reader understands can be looked at: each real file's first item has a text, unless
-// the file has marks alone (evalplus' results, whose problems stand elsewhere).
+// the file has scores alone (evalplus' results, whose problems stand elsewhere).
 TEST(ForeignItemTexts, RealFilesHaveTheTextOfTheirItems) {
   NB_NEEDS_IMPORTS();
   int looked = 0;

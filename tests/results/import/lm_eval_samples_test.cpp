@@ -15,7 +15,7 @@ using test::series_lines;
 using Lines = std::vector<std::string>;
 
 // A generated answer's row; label: "" before pull request 2517.
-std::string generated(int id, const std::string& label, double mark, const std::string& answer) {
+std::string generated(int id, const std::string& label, double score, const std::string& answer) {
   const std::string filter =
       label.empty() ? "" : R"("filter": ")" + label + R"(", "metrics": ["exact_match"], )";
   return fmt::format(
@@ -23,7 +23,7 @@ std::string generated(int id, const std::string& label, double mark, const std::
 "arguments": {{"gen_args_0": {{"arg_0": "Q: q{0}\nA:", "arg_1": {{"until": ["Q:"]}}}}}},
 "resps": [["so {3}"]], "filtered_resps": ["{3}"], {1}"doc_hash": "d{0}", "prompt_hash": "p{0}",
 "target_hash": "t{0}", "exact_match": {2}}})",
-      id, filter, mark, answer);
+      id, filter, score, answer);
 }
 
 std::string sample_rows(const Lines& lines) {

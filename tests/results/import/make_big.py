@@ -109,12 +109,12 @@ def helm_instances(seed):
     yield "[\n"
     for number in range(10**9):
         item = Item(number, seed)
-        mark = 1.0 if item.right else 0.0
+        score = 1.0 if item.right else 0.0
         stats = [stat(name, 3) for name in ("num_references", "num_train_trials", "num_prompt_tokens",
                                             "num_completion_tokens", "num_output_tokens")]
         yield ("" if number == 0 else ",\n") + json.dumps(
             {"instance_id": f"id{number}", "train_trial_index": 0,
-             "stats": stats + [stat("exact_match", mark), stat("quasi_exact_match", mark)]}, indent=2)
+             "stats": stats + [stat("exact_match", score), stat("quasi_exact_match", score)]}, indent=2)
 
 
 def opencompass(seed):

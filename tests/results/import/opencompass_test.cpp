@@ -71,7 +71,7 @@ TEST(OpenCompass, ResultsWithItemsJoinTheSummaryOfTheirStart) {
       << text_of(run.notes[0]);
   EXPECT_EQ(
       texts_of(results->ignored),
-      Lines{"20251016_235030/predictions/m/gsm8k.json: predictions have no marks; opencompass "
+      Lines{"20251016_235030/predictions/m/gsm8k.json: predictions have no scores; opencompass "
             "writes them with --dump-eval-details"});
 }
 
@@ -100,7 +100,7 @@ TEST(OpenCompass, ItemsWithoutMarksAreMarkedWhereThatGivesTheFilesAccuracy) {
   EXPECT_EQ(right->runs[0].notes.size(), 1u);
   EXPECT_TRUE(wrong->runs.at(0).series.at(0).items.empty());
   EXPECT_EQ(texts_of(wrong->ignored),
-            Lines{"results/m/ceval.json: 2 of its items have no mark; the total counts"});
+            Lines{"results/m/ceval.json: 2 of its items have no score; the total counts"});
 }
 
 TEST(OpenCompass, ADamagedItemIsNamed) {

@@ -46,7 +46,7 @@ TEST(ForeignPairs, CountsMeansAndExactPAreThoseComputedIndependently) {
   int compared = 0;
   for (const Json& entry : test::expected("pairs", "")) {
     const Json& facts = entry.contains("paired_by_text") ? entry.at("paired_by_text") : entry;
-    if (!facts.contains("both_right")) continue;  // evalperf: no marks of right and wrong
+    if (!facts.contains("both_right")) continue;  // evalperf: no scores of right and wrong
     const auto name = entry.at("name").get<std::string>();
     SCOPED_TRACE(name);
     const test::TempDir folder;

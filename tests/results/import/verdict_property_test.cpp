@@ -55,11 +55,11 @@ void add_total(Side& side, const std::string& task, const std::string& metric, d
 }
 
 void add_items(Side& side, const std::string& task, const std::string& metric,
-               const std::vector<double>& marks) {
-  for (std::size_t i = 0; i < marks.size(); ++i) {
+               const std::vector<double>& scores) {
+  for (std::size_t i = 0; i < scores.size(); ++i) {
     ForeignItem item;
     item.source_id = std::to_string(i);
-    const SeriesValue value{{task, "", metric}, marks[i]};
+    const SeriesValue value{{task, "", metric}, scores[i]};
     ASSERT_TRUE(side.builder.add_item(side.run, {&value, 1}, item, "drawn"));
   }
 }

@@ -181,8 +181,8 @@ TEST(Power, SeedsFactorEqualsTheNoncentralT) {
   EXPECT_NEAR(seeds_factor(10), 1.32, .006);
   EXPECT_NEAR(seeds_factor(20), .91, .005);
   for (const Json& row : golden()["detectable"])
-    EXPECT_NEAR(detectable(1, row["df"]), row["factor"].get<double>(), 1e-6) << row.dump();
-  EXPECT_TRUE(std::isinf(detectable(1, 0)));
+    EXPECT_NEAR(min_detectable(1, row["df"]), row["factor"].get<double>(), 1e-6) << row.dump();
+  EXPECT_TRUE(std::isinf(min_detectable(1, 0)));
 }
 
 TEST(PairedT, EqualsExactArithmetic) {
@@ -237,23 +237,23 @@ TEST(Power, SeedsNeededInvertsTheFactor) {
   EXPECT_EQ(seeds_needed(2.02, 1), 6);
   EXPECT_EQ(seeds_needed(100, 1), 2);
   EXPECT_EQ(seeds_needed(1e-6, 1, 50), 51);
-  const double six = detectable(1 / std::sqrt(6.0), 5);
+  const double six = min_detectable(1 / std::sqrt(6.0), 5);
   EXPECT_EQ(seed_pairs_needed(six * 1.0001, 1), 6);
   EXPECT_EQ(seed_pairs_needed(six * .9999, 1), 7);
 }
 
 // (z(.975) + z(.80)) sqrt(psi / n), the smallest difference with 80 % power.
 TEST(Power, PairedItemsEqualTheFormula) {
-  EXPECT_NEAR(paired_mde80(.01, 1172), .0082, 5e-5);
-  EXPECT_NEAR(paired_mde80(.05, 164), .0489, 5e-5);
-  EXPECT_NEAR(paired_mde80(.25, 14042), .0118, 5e-5);
+  EXPECT_NEAR(paired_min_detectable(.01, 1172), .0082, 5e-5);
+  EXPECT_NEAR(paired_min_detectable(.05, 164), .0489, 5e-5);
+  EXPECT_NEAR(paired_min_detectable(.25, 14042), .0118, 5e-5);
 }
 
 // 6–0 is the first table whose exact two-sided p is below .05: fewer flips show nothing.
 TEST(Power, FewFlipsCannotShowADifference) {
-  EXPECT_DOUBLE_EQ(paired_visible({90, 0, 0, 90}), 6.0 / 180);
-  EXPECT_DOUBLE_EQ(paired_visible({1, 1, 0, 1}), 1);
-  EXPECT_EQ(paired_visible({500, 100, 100, 300}), paired_mde80(.2, 1000));
+  EXPECT_DOUBLE_EQ(paired_min_detectable({90, 0, 0, 90}), 6.0 / 180);
+  EXPECT_DOUBLE_EQ(paired_min_detectable({1, 1, 0, 1}), 1);
+  EXPECT_EQ(paired_min_detectable({500, 100, 100, 300}), paired_min_detectable(.2, 1000));
 }
 
 // At ψ = 1 %, and without a card.

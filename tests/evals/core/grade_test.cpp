@@ -1,4 +1,4 @@
-#include "evals/core/mark.hpp"
+#include "evals/core/grade.hpp"
 
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ ItemRecord of_choices(const std::vector<std::vector<float>>& log_probs, int gold
   std::vector<ScoreResult> scores;
   for (const auto& one : log_probs) scores.push_back({one, {}});
   const std::vector<ScoreRequest> requests(scores.size());
-  return mark(item, CoreTaskType::kMultipleChoice, requests, scores, test::toy_tokenizer(), fault);
+  return grade(item, CoreTaskType::kMultipleChoice, requests, scores, test::toy_tokenizer(), fault);
 }
 
 // A continuation of which the model would have said `said`.
@@ -37,7 +37,7 @@ ItemRecord of_text(const std::string& wanted, const std::string& said,
   ScoreResult score;
   score.argmax = tokenizer.encode(said);
   score.log_probs.assign(request.end - request.start, -0.5f);
-  return mark({}, CoreTaskType::kLanguageModelling, {&request, 1}, {&score, 1}, tokenizer, fault);
+  return grade({}, CoreTaskType::kLanguageModelling, {&request, 1}, {&score, 1}, tokenizer, fault);
 }
 
 TEST(CoreMark, TheHighestMeanIsThePrediction) {
@@ -76,8 +76,8 @@ TEST(CoreMark, AContinuationOfAModelThatIsNotFiniteHasNoMark) {
   for (const int token : tokenizer.encode(" fox")) request.tokens.push_back(token);
   request.end = request.tokens.size();
   ScoreResult score{std::vector<float>(request.end - 1, kNan), tokenizer.encode(" fox")};
-  const ItemRecord record = mark({}, CoreTaskType::kLanguageModelling, {&request, 1}, {&score, 1},
-                                 tokenizer, ScorerFault::kNone);
+  const ItemRecord record = grade({}, CoreTaskType::kLanguageModelling, {&request, 1}, {&score, 1},
+                                  tokenizer, ScorerFault::kNone);
   EXPECT_FALSE(record.ok);
   EXPECT_EQ(record.reason, kNotFinite);
   EXPECT_EQ(record.gold, " fox");

@@ -1,4 +1,4 @@
-// What the runs behind a noise card were asked for, so that a gate can say that its baseline was
+// What the runs behind a noise profile were asked for, so that a gate can say that its baseline was
 // asked for something else.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace nb {
 
-struct CardRecipe {
+struct NoiseRecipe {
   std::string node;       // "eval base.core on ascend_910b3", without seed
   std::int64_t seed = 0;  // of the record that it was read from
   // JSON pointer → value, as JSON: every setting that can change a result, and of the checkpoint
@@ -22,7 +22,7 @@ struct CardRecipe {
 };
 
 // Of a training or evaluation with a seed.
-CardRecipe recipe_of(const Record& record);
+NoiseRecipe recipe_of(const Record& record);
 
 struct RecipeDifference {
   std::string field;  // "/settings/sft/num_epochs"
@@ -30,6 +30,6 @@ struct RecipeDifference {
   bool operator==(const RecipeDifference&) const = default;
 };
 // In the order of the pointers. That each side names its own seed is none.
-std::vector<RecipeDifference> recipe_differences(const CardRecipe& a, const CardRecipe& b);
+std::vector<RecipeDifference> recipe_differences(const NoiseRecipe& a, const NoiseRecipe& b);
 
 }  // namespace nb

@@ -1,4 +1,4 @@
-#include "evals/core/mark.hpp"
+#include "evals/core/grade.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -41,10 +41,10 @@ const char* no_tokens_reason(std::span<const ScoreResult> scores, std::size_t go
 
 }  // namespace
 
-ItemRecord mark(const CoreItem& item, CoreTaskType type, std::span<const ScoreRequest> requests,
-                std::span<const ScoreResult> scores, const Tokenizer& tokenizer,
-                ScorerFault fault) {
-  NB_CHECK(!requests.empty() && requests.size() == scores.size(), "[mark] {} requests, {} scores",
+ItemRecord grade(const CoreItem& item, CoreTaskType type, std::span<const ScoreRequest> requests,
+                 std::span<const ScoreResult> scores, const Tokenizer& tokenizer,
+                 ScorerFault fault) {
+  NB_CHECK(!requests.empty() && requests.size() == scores.size(), "[grade] {} requests, {} scores",
            requests.size(), scores.size());
   ItemRecord record;
   record.id = item.id;

@@ -1,4 +1,4 @@
-#include "results/gate/card_recipe.hpp"
+#include "results/gate/noise_recipe.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@ namespace nb {
 namespace {
 
 // Cards from before records printed it were made with the one form that there was.
-TEST(CardRecipe, ASettingThatIsNotPrintedIsTheOneThatThereWas) {
-  CardRecipe before, now;
+TEST(NoiseRecipe, ASettingThatIsNotPrintedIsTheOneThatThereWas) {
+  NoiseRecipe before, now;
   now.settings["/settings/effective/adamw_denominator"] = "\"scaled_step\"";
   EXPECT_TRUE(recipe_differences(before, now).empty());
   now.settings["/settings/effective/adamw_denominator"] = "\"bias_corrected\"";
@@ -18,7 +18,7 @@ TEST(CardRecipe, ASettingThatIsNotPrintedIsTheOneThatThereWas) {
                                             "\"scaled_step\"", "\"bias_corrected\""}}));
 }
 
-TEST(CardRecipe, ASeedOfTheDataAndTheCheckpointsDataDifferAndBatchesOfScoringDoNot) {
+TEST(NoiseRecipe, ASeedOfTheDataAndTheCheckpointsDataDifferAndBatchesOfScoringDoNot) {
   Record one;
   one.kind = "eval";
   one.name = "sft.chat";

@@ -1,4 +1,4 @@
-// Items that have no mark at all: no model's answer to them could be scored.
+// Items that have no score at all: no model's answer to them could be scored.
 #pragma once
 
 #include "results/store/items.hpp"
@@ -10,7 +10,7 @@ namespace nb {
 // prediction.
 inline constexpr const char* kNoLetters = "letters not told";
 
-inline bool has_no_mark(const ItemRecord& item) {
+inline bool has_no_score(const ItemRecord& item) {
   return item.reason == kNotFinite || item.reason == kNoLetters;
 }
 

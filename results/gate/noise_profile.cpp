@@ -1,4 +1,4 @@
-#include "results/gate/noise_card.hpp"
+#include "results/gate/noise_profile.hpp"
 
 #include <fmt/format.h>
 
@@ -37,7 +37,7 @@ Result<void> check_runs(std::span<const RunRecords> runs) {
     if (!run.damaged.empty()) return bad_input("calibrate: " + run.damaged.front());
     for (const StoredRecord& stored : run.records)
       if (stored.record.status != "ok")
-        return bad_input(fmt::format("calibrate: {}: {} failed; a card is made of sound runs",
+        return bad_input(fmt::format("calibrate: {}: {} failed; a profile is made of sound runs",
                                      run.path.string(), describe(stored.record)));
   }
   return {};
@@ -45,14 +45,14 @@ Result<void> check_runs(std::span<const RunRecords> runs) {
 
 // Flips between two runs of the same weights.
 Result<void> add_flips(const RunRecords& a, const RunRecords& b,
-                       std::map<std::pair<std::string, std::string>, CardTask>& tasks) {
+                       std::map<std::pair<std::string, std::string>, NoiseTask>& tasks) {
   const Comparison comparison = compare_runs(a, b);
   for (const RecordPair& pair : comparison.pairs) {
     if (!pair.fixed_weights || !pair.incomparable.empty()) continue;
     for (const ItemComparison& items : pair.items) {
       if (!items.error.empty()) return bad_input("calibrate: " + items.error);
       const std::string node = node_of(pair.a->record);
-      CardTask& task = tasks[{node, items.task}];
+      NoiseTask& task = tasks[{node, items.task}];
       task.node = node;
       task.task = items.task;
       ++task.pairs;
@@ -76,13 +76,13 @@ bool spreads_over_seeds(const Record& record, const Metric& metric) {
 }
 
 // One recipe a node: the seeds of two would spread by what was asked.
-Result<void> add_recipes(std::span<const RunRecords> runs, std::vector<CardRecipe>& recipes) {
+Result<void> add_recipes(std::span<const RunRecords> runs, std::vector<NoiseRecipe>& recipes) {
   std::map<std::string, std::pair<std::size_t, std::string>> place;  // node → recipe, run
   for (const RunRecords& run : runs)
     for (const StoredRecord& stored : run.records) {
       const Record& record = stored.record;
       if (!is_of_seeds(record)) continue;
-      CardRecipe recipe = recipe_of(record);
+      NoiseRecipe recipe = recipe_of(record);
       const auto [at, is_new] = place.try_emplace(recipe.node, recipes.size(), run.path.string());
       if (is_new) {
         recipes.push_back(std::move(recipe));
@@ -91,7 +91,7 @@ Result<void> add_recipes(std::span<const RunRecords> runs, std::vector<CardRecip
       const auto different = recipe_differences(recipes[at->second.first], recipe);
       if (different.empty()) continue;
       return bad_input(fmt::format(
-          "calibrate: {} of {}: {} is {}, and {} in {}; a card is made of runs with the same "
+          "calibrate: {} of {}: {} is {}, and {} in {}; a profile is made of runs with the same "
           "settings",
           describe(record), run.path.string(), different[0].field, different[0].b, different[0].a,
           at->second.second));
@@ -128,14 +128,14 @@ std::vector<std::pair<std::pair<std::string, std::string>, Values>> values_of(
   return all;
 }
 
-void add_metrics_of(std::span<const RunRecords> runs, NoiseCard& card) {
+void add_metrics_of(std::span<const RunRecords> runs, NoiseProfile& profile) {
   std::size_t constant = 0;
   int fewest = 0;
   for (const auto& [key, values] : values_of(runs)) {
     if (values.by_seed.size() < kFewestSeeds) continue;
     std::vector<double> list;
     for (const auto& [seed, value] : values.by_seed) list.push_back(value);
-    CardMetric metric;
+    NoiseMetric metric;
     std::tie(metric.node, metric.metric) = key;
     metric.unit = values.unit;
     metric.seeds = static_cast<int>(list.size());
@@ -149,19 +149,19 @@ void add_metrics_of(std::span<const RunRecords> runs, NoiseCard& card) {
     }
     metric.upper80 = sd_upper80(metric.sd, metric.seeds - 1);
     fewest = fewest == 0 ? metric.seeds : std::min(fewest, metric.seeds);
-    card.metrics.push_back(std::move(metric));
+    profile.metrics.push_back(std::move(metric));
   }
   if (constant > 0)
-    card.notes.push_back(fmt::format("{} metric{} with the same value in every seed left out",
-                                     constant, constant == 1 ? "" : "s"));
-  if (fewest > 0 && fewest < kCardSeeds)
-    card.notes.push_back(fmt::format("only {} seeds behind some metric; {} give a usable spread",
-                                     fewest, kCardSeeds));
+    profile.notes.push_back(fmt::format("{} metric{} with the same value in every seed left out",
+                                        constant, constant == 1 ? "" : "s"));
+  if (fewest > 0 && fewest < kNoiseSeeds)
+    profile.notes.push_back(fmt::format("only {} seeds behind some metric; {} give a usable spread",
+                                        fewest, kNoiseSeeds));
 }
 
 }  // namespace
 
-FieldList CardTask::fields() {
+FieldList NoiseTask::fields() {
   return {{"node", "evaluation, device", &node, {.required = true}},
           {"task", "whose answers", &task, {.required = true}},
           {"pairs", "of runs", &pairs, {.min = 1}},
@@ -170,7 +170,7 @@ FieldList CardTask::fields() {
           {"discordance", "flips/items", &discordance, {.min = 0, .max = 1, .required = true}}};
 }
 
-FieldList CardMetric::fields() {
+FieldList NoiseMetric::fields() {
   return {{"node", "training or evaluation, device", &node, {.required = true}},
           {"metric", "its name", &metric, {.required = true}},
           {"unit", "of mean and sd", &unit},
@@ -180,12 +180,15 @@ FieldList CardMetric::fields() {
           {"upper80", "upper end of its one-sided 80 % interval", &upper80, {.min = 0}}};
 }
 
-FieldList CardSource::fields() {
+FieldList NoiseSource::fields() {
   return {{"run", "run folder", &run}, {"digest", "of its records", &digest}};
 }
 
-FieldList NoiseCard::fields() {
-  return {{"schema", "npubench.card/1", &schema, {.one_of = {kCardSchema}, .required = true}},
+FieldList NoiseProfile::fields() {
+  return {{"schema",
+           kNoiseSchema,
+           &schema,
+           {.one_of = {kNoiseSchema, kFormerNoiseSchema}, .required = true}},
           {"suite", "measured suite", &suite},
           {"devices", "emulated devices in it", &devices},
           {"host", "processor that computed it", &host},
@@ -197,50 +200,50 @@ FieldList NoiseCard::fields() {
           {"notes", "for the reviewer", &notes}};
 }
 
-Result<NoiseCard> calibrate(std::span<const RunRecords> runs) {
+Result<NoiseProfile> calibrate(std::span<const RunRecords> runs) {
   NB_TRY_VOID(check_runs(runs));
-  NoiseCard card;
-  card.host = host_info().cpu;
-  card.made_at = utc_time_text();
+  NoiseProfile profile;
+  profile.host = host_info().cpu;
+  profile.made_at = utc_time_text();
   std::set<std::string> devices;
   for (const RunRecords& run : runs) {
-    card.suite = card.suite.empty() ? run.path.filename().string() : card.suite;
+    profile.suite = profile.suite.empty() ? run.path.filename().string() : profile.suite;
     NB_TRY(std::string digest, run_digest(run));
-    card.sources.push_back({run.path.string(), std::move(digest)});
+    profile.sources.push_back({run.path.string(), std::move(digest)});
     for (const StoredRecord& stored : run.records)
       if (!stored.record.device.empty()) devices.insert(stored.record.device);
   }
-  card.devices.assign(devices.begin(), devices.end());
-  std::map<std::pair<std::string, std::string>, CardTask> tasks;
+  profile.devices.assign(devices.begin(), devices.end());
+  std::map<std::pair<std::string, std::string>, NoiseTask> tasks;
   for (std::size_t i = 0; i + 1 < runs.size(); ++i)
     NB_TRY_VOID(add_flips(runs[i], runs[i + 1], tasks));
   for (auto& [key, task] : tasks) {
     task.discordance = static_cast<double>(task.flips) / static_cast<double>(task.items);
-    card.tasks.push_back(std::move(task));
+    profile.tasks.push_back(std::move(task));
   }
-  NB_TRY_VOID(add_recipes(runs, card.recipes));
-  add_metrics_of(runs, card);
-  if (card.tasks.empty() && card.metrics.empty())
+  NB_TRY_VOID(add_recipes(runs, profile.recipes));
+  add_metrics_of(runs, profile);
+  if (profile.tasks.empty() && profile.metrics.empty())
     return bad_input(
         "calibrate: nothing to measure; give two runs that evaluated the same weights, or runs "
         "with three seeds at least");
-  return card;
+  return profile;
 }
 
-Result<NoiseCard> read_noise_card(const std::filesystem::path& path) {
+Result<NoiseProfile> read_noise_profile(const std::filesystem::path& path) {
   NB_TRY(const Json json, read_json(path, JsonComments::kAllowed));
-  return parse_struct<NoiseCard>(json, path.string());
+  return parse_struct<NoiseProfile>(json, path.string());
 }
 
-void apply(const NoiseCard& card, GatePolicy& policy) {
-  policy.card_recipes = card.recipes;
-  for (const CardTask& task : card.tasks)
-    policy.card_discordance.try_emplace(task.node + ": " + task.task, task.discordance);
-  for (const CardMetric& metric : card.metrics) {
+void apply(const NoiseProfile& profile, GatePolicy& policy) {
+  policy.noise_recipes = profile.recipes;
+  for (const NoiseTask& task : profile.tasks)
+    policy.noise_discordance.try_emplace(task.node + ": " + task.task, task.discordance);
+  for (const NoiseMetric& metric : profile.metrics) {
     const std::string key = metric.node + ": " + metric.metric;
-    if (!policy.card_sd.try_emplace(key, metric.sd).second) continue;
-    policy.card_seeds_of[key] = metric.seeds;
-    policy.card_mean_of[key] = metric.mean;
+    if (!policy.noise_sd.try_emplace(key, metric.sd).second) continue;
+    policy.noise_seeds_of[key] = metric.seeds;
+    policy.noise_mean_of[key] = metric.mean;
   }
 }
 

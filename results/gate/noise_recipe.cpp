@@ -1,4 +1,4 @@
-#include "results/gate/card_recipe.hpp"
+#include "results/gate/noise_recipe.hpp"
 
 #include <fmt/format.h>
 
@@ -30,19 +30,19 @@ void add_leaves(const Json& json, const std::string& pointer,
 }
 
 // Nothing: the recipe does not say.
-std::optional<std::string> stated(const CardRecipe& recipe, const std::string& field) {
+std::optional<std::string> stated(const NoiseRecipe& recipe, const std::string& field) {
   const auto at = recipe.settings.find(field);
   return at == recipe.settings.end() ? value_before(field) : at->second;
 }
 
-std::string value_of(const CardRecipe& recipe, const std::string& field) {
+std::string value_of(const NoiseRecipe& recipe, const std::string& field) {
   const std::optional<std::string> said = stated(recipe, field);
   if (!said) return "(absent)";
   const std::string& text = *said;
   return std::ssize(text) <= kLongestValue ? text : fmt::format("{:.{}}…", text, kLongestValue);
 }
 
-bool is_own_seed(const CardRecipe& recipe, const std::string& field) {
+bool is_own_seed(const NoiseRecipe& recipe, const std::string& field) {
   const auto at = recipe.settings.find(field);
   return field.ends_with("/seed") && at != recipe.settings.end() &&
          at->second == std::to_string(recipe.seed);
@@ -50,16 +50,16 @@ bool is_own_seed(const CardRecipe& recipe, const std::string& field) {
 
 }  // namespace
 
-FieldList CardRecipe::fields() {
+FieldList NoiseRecipe::fields() {
   return {{"node", "training or evaluation, device", &node, {.required = true}},
           {"seed", "of the record that it was read from", &seed},
           {"settings", "JSON pointer to value, as JSON", &settings}};
 }
 
-CardRecipe recipe_of(const Record& record) {
+NoiseRecipe recipe_of(const Record& record) {
   Record node = record;
   node.seed.reset();
-  CardRecipe recipe{describe(node), record.seed.value_or(0), {}};
+  NoiseRecipe recipe{describe(node), record.seed.value_or(0), {}};
   add_leaves(*record.settings, "/settings", recipe.settings);
   const Json& checkpoint = *record.checkpoint;
   for (const char* key : kOfCheckpoint)
@@ -68,7 +68,7 @@ CardRecipe recipe_of(const Record& record) {
   return recipe;
 }
 
-std::vector<RecipeDifference> recipe_differences(const CardRecipe& a, const CardRecipe& b) {
+std::vector<RecipeDifference> recipe_differences(const NoiseRecipe& a, const NoiseRecipe& b) {
   std::map<std::string, std::string> fields = a.settings;
   fields.insert(b.settings.begin(), b.settings.end());
   std::vector<RecipeDifference> found;

@@ -20,7 +20,8 @@ namespace nb {
 inline constexpr const char* kNoTokens = "a choice has no tokens of its own";
 inline constexpr const char* kAlwaysRight = "a choice has no tokens of its own: always right";
 inline constexpr const char* kAlwaysWrong = "a choice has no tokens of its own: always wrong";
-ItemRecord mark(const CoreItem& item, CoreTaskType type, std::span<const ScoreRequest> requests,
-                std::span<const ScoreResult> scores, const Tokenizer& tokenizer, ScorerFault fault);
+ItemRecord grade(const CoreItem& item, CoreTaskType type, std::span<const ScoreRequest> requests,
+                 std::span<const ScoreResult> scores, const Tokenizer& tokenizer,
+                 ScorerFault fault);
 
 }  // namespace nb
