@@ -306,12 +306,15 @@ inline constexpr PhraseRow kPhrases[] = {
     {"flips_how",
      "An item is lost when A has it right and B does not, won when it is the other way round. A "
      "near-tie is a choice whose gold margin lies within the limit on both sides, max(.05 nat, 4 "
-     "s) with s the robust spread of the margins' changes: rounding explains it. A hard flip is "
+     "s) with s the robust spread of the margins' changes (of logits in bf16 .125 nat, the last "
+     "bits "
+     "of two): rounding explains it. A hard flip is "
      "not explained by rounding when the weights are the same. Answers by text have no margin.",
      "A 对而 B 错为“失”，反之为“得”。近似平局：选择题的正确答案裕量在两侧都不超过界限 max(.05 nat, "
      "4 s)，"
      "s "
-     "是裕量变化的稳健离散度：可由舍入解释。权重相同时，硬翻转不能由舍入解释。文本回答没有裕量。"},
+     "是裕量变化的稳健离散度（bf16 的 logit 为 .125 nat，即两个 logit "
+     "的末位）：可由舍入解释。权重相同时，硬翻转不能由舍入解释。文本回答没有裕量。"},
     {"rows_left_out", "“{}”: this page has the first {} of {} rows; csv/{} has all.",
      "“{0}”：本页有 {2} 行中的前 {1} 行；csv/{3} 里有全部。"},
     {"sides_short", "A | B", "A | B"},

@@ -170,7 +170,8 @@ Action add_compare_runs(CLI::App& app) {
       "evaluation a side by its tasks. A direction is a word only where an interval excludes "
       "zero.\n"
       "A flip is near a tie where both margins lie within max(.05 nat, 4 s), s the robust spread "
-      "of the margins' changes, else hard: with equal weights, rounding does not explain it.\n"
+      "of the margins' changes (of logits in bf16 .125 nat: the last bits of two), else hard: with "
+      "equal weights, rounding does not explain it.\n"
       "Exit codes: 0 compared, 3 no records pair or nothing of them can be compared, 4 and what "
       "could be compared where a node failed or is damaged, 64 bad usage or input.");
   return [options] { return compare(*options); };

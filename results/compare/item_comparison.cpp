@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 
 #include "results/compare/item_pairing.hpp"
@@ -132,14 +133,27 @@ void fill_imported(ItemComparison& result, const PackedItems& items_a, const Pac
   result.bootstrap = bootstrap(differences, {}, {.task = result.task});
 }
 
-// environment/server/noise/max_abs_log_prob of an evaluation whose model was a server; else 0.
-double noise_of(const Record& record) {
+// A number that the probes of a server found, where the model was one; else 0.
+double probed(const Record& record, std::initializer_list<const char*> path) {
   const Json* at = &*record.environment;
-  for (const char* member : {"server", "noise", "max_abs_log_prob"}) {
+  for (const char* member : path) {
     if (!at->is_object() || !at->contains(member)) return 0;
     at = &at->at(member);
   }
   return at->is_number() ? std::max(0.0, at->get<double>()) : 0;
+}
+
+double noise_of(const Record& record) {
+  return probed(record, {"server", "noise", "max_abs_log_prob"});
+}
+
+// Of an emulated device the last bit of logits from 8 to 16, which nanochat's cap of 15 keeps them
+// below: they are stored as its products are. Of a server what its probe found.
+double logit_step_of(const Record& record) {
+  for (const NumericsEntry& entry : record.numerics)
+    if (entry.item == "matmul_output")
+      return entry.value == "bf16" ? 0x1p-4 : entry.value == "fp16" ? 0x1p-7 : 0;
+  return probed(record, {"server", "logit_step"});
 }
 
 Result<void> fill(ItemComparison& result, const StoredRecord& a, const StoredRecord& b) {
@@ -157,6 +171,7 @@ Result<void> fill(ItemComparison& result, const StoredRecord& a, const StoredRec
   };
   result.identical = digest(a.record) == digest(b.record);
   result.margins.set_noise(std::max(noise_of(a.record), noise_of(b.record)));
+  result.margins.set_logit_step(std::max(logit_step_of(a.record), logit_step_of(b.record)));
   return {};
 }
 

@@ -48,9 +48,10 @@ struct SeedTest {
   bool paired = true;                        // else independent sides
   std::vector<double> base, candidate;       // paired: equal sizes
   std::optional<SeedNoise> noise;            // nothing: no bound, so no verdict from one seed
-  bool is_training = false;  // trainings and answers are two families, each with half of alpha
-  bool one_value = false;    // the loss of a single step: only what no noise explains is judged
-  bool is_cost = false;      // a simulated cost, no score
+  bool is_training =
+      false;  // trainings and answers are two families, each with half of alpha_retrained
+  bool one_value = false;  // the loss of a single step: only what no noise explains is judged
+  bool is_cost = false;    // a simulated cost, no score
   // No setting and no data differ, so nothing that was asked for can have made it better.
   bool unexplained = false;
 };

@@ -31,6 +31,10 @@ FieldList GateBaselines::fields() {
 FieldList GatePolicy::fields() {
   return {
       {"alpha", "family-wise error of red verdicts (Holm)", &alpha, {.min = 1e-6, .max = 0.5}},
+      {"alpha_retrained",
+       "the same for retrained models, whose chance every change of code draws anew",
+       &alpha_retrained,
+       {.min = 1e-6, .max = 0.5}},
       {"min_seeds",
        "fewest seeds to call retrained models equal or better",
        &min_seeds,

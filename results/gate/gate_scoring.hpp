@@ -24,7 +24,8 @@ struct ScoringTest {
 // - flips in one direction: two-sided mid-p McNemar < .01 after Holm, and for all tasks together;
 // - too many flips: more than rounding noise of the observed size would give, p < .01 after Holm;
 // - hard flips: an answer changed although its margin was above max(.05 nat, 4 s) on a side, where
-//   s is 1.4826 times the median change;
+//   s is 1.4826 times the median change; .05 nat is .125 where logits are stored as bf16, whose
+//   last bit is .0625;
 // - early texts: half of at least ten texts part within their first words (kEarlyBytes), whatever
 //   becomes of the scores.
 // Where a server answered whose answers to one request differ, the limits in nats rise with that

@@ -120,11 +120,15 @@ void judge_seed(SeedTest& test, const MeanTest& result, std::size_t tests,
   const double sd = test.base.size() >= 2 ? sd_upper80(sample_sd(test.base),
                                                        static_cast<double>(test.base.size() - 1))
                                           : 0;
-  // Half of alpha for each of the two families.
-  const bool surely_better = *v.p_better_holm <= policy.alpha / 2;
+  const double alpha = policy.alpha_retrained / 2;  // half for each of the two families
+  const bool surely_better = *v.p_better_holm <= alpha;
   const bool enough = fewest(test) >= static_cast<std::size_t>(policy.min_seeds);
-  if (*v.p_worse_holm <= policy.alpha / 2 && gain <= -least_red && gain < 0) {
+  const bool is_lower = gain <= -least_red && gain < 0;
+  if (is_lower && *v.p_worse_holm <= alpha) {
     v.verdict = Verdict::kRegressed;
+  } else if (is_lower && *v.p_worse_holm <= policy.alpha / 2) {
+    v.verdict = Verdict::kInconclusive;
+    append(v.reason, message("seeds.worse_or_chance", fmt::format("{}", alpha), 2 * fewest(test)));
   } else if (surely_better && gain > floor && gain > kTooGood * sd && sd > 0) {
     v.verdict = Verdict::kSuspicious;
     append(v.reason, message("seeds.better_than_spread", fmt::format("{:.0f}", kTooGood)));

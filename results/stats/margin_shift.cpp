@@ -38,6 +38,24 @@ double size_of(const MarginPair& margin) {
   return std::max(std::fabs(margin.a), std::fabs(margin.b));
 }
 
+// How many answers flip where margins move as they did, up to `limit`, each into either direction:
+// half of the share of moves that reach from a margin to zero, summed over the margins.
+double flips_of_moves(const Spool<MarginPair>& margins, double limit) {
+  constexpr std::size_t kBins = 4096;
+  std::vector<double> reach(kBins + 1);  // moves in this bin, then in this one or a higher one
+  const auto bin = [&](double size) { return static_cast<std::size_t>(size / limit * kBins); };
+  margins.for_each([&](const MarginPair& margin) {
+    const double move = std::fabs(margin.b - margin.a);
+    if (move > 0 && move <= limit) ++reach[bin(move)];
+  });
+  for (std::size_t i = kBins; i-- > 0;) reach[i] += reach[i + 1];
+  double sum = 0;
+  margins.for_each([&](const MarginPair& margin) {
+    if (std::fabs(margin.a) <= limit) sum += reach[bin(std::fabs(margin.a))];
+  });
+  return sum / (2 * static_cast<double>(margins.size()));
+}
+
 }  // namespace
 
 void Margins::name_flip(NamedFlip flip) {
@@ -55,6 +73,7 @@ void Margins::add_flip(MarginPair margin, const std::string& item) {
 
 void Margins::append(const Margins& more) {
   noise_ = std::max(noise_, more.noise_);
+  logit_step_ = std::max(logit_step_, more.logit_step_);
   more.pairs_.for_each([&](const MarginPair& margin) { pairs_.push_back(margin); });
   more.flips_.for_each([&](const MarginPair& margin) { flips_.push_back(margin); });
   for (const NamedFlip& flip : more.largest_) name_flip(flip);
@@ -69,17 +88,19 @@ MarginShift margin_shift(const Margins& margins, std::int64_t flips, bool has_ch
   const WalkedValues changes = walked(margins.pairs(), change);
   MarginShift shift;
   shift.bias_floor = std::max(kBiasFloor, margins.noise());
-  shift.rounding_limit = std::max(kRoundingLimit, 2 * margins.noise());
+  shift.rounding_limit = std::max({kRoundingLimit, 2 * margins.noise(), 2 * margins.logit_step()});
   shift.bias = paired_t(changes);
   shift.typical = median(distance_from(0));
   shift.flips = flips;
   if (!has_choices) return shift;
   shift.scale = kMadToSd * median(distance_from(median(changes)));
   shift.hard_limit = std::max(shift.rounding_limit, kHardDeviations * shift.scale);
-  if (shift.scale > 0)
+  if (shift.scale > margins.logit_step())
     margins.pairs().for_each([&](const MarginPair& margin) {
       shift.expected_flips += pm::normal_cdf(-std::fabs(margin.a) / shift.scale);
     });
+  else
+    shift.expected_flips = flips_of_moves(margins.pairs(), shift.hard_limit);
   margins.flips().for_each([&](const MarginPair& margin) {
     shift.hard_flips += size_of(margin) > shift.hard_limit ? 1 : 0;
   });

@@ -30,6 +30,10 @@ class Margins {
   // not at all, or nobody measured it.
   void set_noise(double noise) { noise_ = noise; }
   double noise() const { return noise_; }
+  // By how much the last bit of a logit moves it, in nats: 2^-4 for logits of 8 to 16 in bf16; 0:
+  // logits are finer than 16 bits, or nobody knows.
+  void set_logit_step(double step) { logit_step_ = step; }
+  double logit_step() const { return logit_step_; }
 
   const Spool<MarginPair>& pairs() const { return pairs_; }
   std::size_t size() const { return pairs_.size(); }
@@ -46,7 +50,7 @@ class Margins {
 
   Spool<MarginPair> pairs_, flips_;
   std::vector<NamedFlip> largest_;
-  double noise_ = 0;
+  double noise_ = 0, logit_step_ = 0;
 };
 inline constexpr std::size_t kNamedFlips = 20;
 
@@ -58,13 +62,17 @@ struct MarginShift {
   double typical = 0;  // median |δ|, nat
   double scale = 0;    // s = 1.4826 · median |δ − median δ|: the SD of normal noise, nat
   std::int64_t flips = 0;
-  double expected_flips = 0;               // Σ Φ(−|margin A|/s)
-  double p_excess = 1;                     // P(Poisson(expected) >= flips)
-  double bias_floor = kBiasFloor;          // max(kBiasFloor, the noise of a log-probability)
-  double rounding_limit = kRoundingLimit;  // max(kRoundingLimit, twice that: of a difference)
-  double hard_limit = 0;                   // τ = max(rounding_limit, 4 s)
-  std::int64_t hard_flips = 0;             // answers that flipped with a margin above τ on a side
-  std::vector<std::string> hardest;        // their items, largest margin first, at most kNamedFlips
+  // Σ Φ(−|margin A|/s). Where s is no more than the last bit of a logit, or 0, moves are not
+  // normal: then half of the share of moves, none above τ, that reach from margin A to zero,
+  // summed.
+  double expected_flips = 0;
+  double p_excess = 1;             // P(Poisson(expected) >= flips)
+  double bias_floor = kBiasFloor;  // max(kBiasFloor, the noise of a log-probability)
+  // max(kRoundingLimit, twice that noise, twice the last bit of a logit: a margin is a difference)
+  double rounding_limit = kRoundingLimit;
+  double hard_limit = 0;             // τ = max(rounding_limit, 4 s)
+  std::int64_t hard_flips = 0;       // answers that flipped with a margin above τ on a side
+  std::vector<std::string> hardest;  // their items, largest margin first, at most kNamedFlips
 };
 // At least 2 margins. flips: of the answers, which is more than margins that change sign where some
 // items have none; has_choices: margins are differences between choices, so that their sign is the

@@ -203,9 +203,18 @@ TEST(JudgeSeeds, GroupsThatLieCloseByChanceAreNotRedWithANoiseProfile) {
   EXPECT_NE(healthy.verdict, Verdict::kRegressed) << text_of(healthy.reason);
   // .0272 is .87 standard errors of .0415 (its upper 80 % limit, .0495) · sqrt(2 / 5).
   EXPECT_NEAR(*healthy.p_worse, .20, .02) << text_of(healthy.reason);
-  EXPECT_NE(text_of(healthy.reason).find("against the noise card's spread"), std::string::npos);
-  EXPECT_EQ(judged(.08, card, false).verdict, Verdict::kRegressed) << "3.4 standard errors";
-  EXPECT_EQ(judged(0, card, true).verdict, Verdict::kRegressed) << "a card measures no pairs";
+  EXPECT_NE(text_of(healthy.reason).find("against the noise profile's spread"), std::string::npos);
+  EXPECT_EQ(judged(.08, profile, false).verdict, Verdict::kRegressed) << "3.4 standard errors";
+  EXPECT_EQ(judged(.02, profile, true).verdict, Verdict::kRegressed)
+      << "a profile measures no pairs";
+  // Between one healthy night in a hundred and one in twenty, of two families each: never green.
+  const TaskVerdict doubtful = judged(0, profile, true);
+  EXPECT_NEAR(*doubtful.p_worse_holm, .01803, 5e-5);
+  EXPECT_EQ(doubtful.verdict, Verdict::kInconclusive);
+  EXPECT_NE(
+      text_of(doubtful.reason).find("worse, or chance: red is 0.005 or less; 10 seeds would tell"),
+      std::string::npos)
+      << text_of(doubtful.reason);
 }
 
 TEST(JudgeSeeds, AnAccuracyThatFallsToChanceIsRedWithOneSeed) {

@@ -52,6 +52,34 @@ TEST(MarginShift, NamesTheHardestFlipsAndCountsAll) {
   EXPECT_EQ(shift.hardest[19], "b5") << "5.5 nat";
 }
 
+// Logits of bf16 between 8 and 16 are multiples of 1/16, and so are the margins between letters: of
+// a night whose norms rounded differently 27 of 1620 moved by one of them, and one tie was lost.
+TEST(MarginShift, OneBitOfABf16LogitIsRounding) {
+  const auto of = [](double step, double move, std::int64_t ties_lost) {
+    Margins margins;
+    margins.set_logit_step(step);
+    for (int i = 0; i < 1620; ++i) margins.add({(i % 24) / 16.0, (i % 24) / 16.0});
+    for (int i = 0; i < 26; ++i) margins.add({1.0, 1.0 + (i % 2 == 0 ? move : -move)});
+    margins.add({move, 0});
+    margins.add_flip({move, 0}, "lost");
+    return margin_shift(margins, ties_lost, true);
+  };
+  const MarginShift bit = of(0x1p-4, 0x1p-4, 1);
+  EXPECT_EQ(bit.scale, 0) << "most items did not move";
+  EXPECT_EQ(bit.rounding_limit, 0.125);
+  EXPECT_EQ(bit.hard_flips, 0);
+  // 27 of 1647 moved, by exactly 1/16: half of the 68 ties and of the 69 margins of 1/16 beside
+  // them.
+  EXPECT_NEAR(bit.expected_flips, 27.0 / 1647 * (68 + 69) / 2, 1e-12);
+  EXPECT_GT(bit.p_excess, 0.5);
+  EXPECT_LT(of(0x1p-4, 0x1p-4, 9).p_excess, 0.01) << "too many for so few moves";
+  EXPECT_EQ(of(0, 0x1p-4, 1).hard_flips, 1) << "where logits are finer than 16 bits";
+  EXPECT_EQ(of(0x1p-4, 0x3p-4, 1).hard_flips, 1) << "three bits";
+  // Ties that are broken differently move nothing.
+  EXPECT_EQ(of(0x1p-4, 0, 1).expected_flips, 0);
+  EXPECT_EQ(of(0x1p-4, 0, 1).p_excess, 0);
+}
+
 TEST(ChoiceAgreement, EqualsNumpy) {
   for (const Json& row : more_golden()["agreement"]) {
     Spool<double> divergences;
