@@ -11,7 +11,7 @@
 #include "harness/base/numpy_random.hpp"
 #include "model/data/microworld_chat.hpp"
 #include "model/data/tasks/conversation.hpp"
-#include "results/stats/stats_clusters.hpp"
+#include "results/stats/pass_at_k.hpp"
 
 namespace nb {
 

@@ -8,6 +8,7 @@
 #include <array>
 #include <charconv>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "harness/base/byte_order_mark.hpp"
@@ -29,10 +30,8 @@ struct NumberedRow {
 // libcsv calls back for each cell and each end of a row; lines are counted by whoever feeds it.
 class Parser {
  public:
-  explicit Parser(StrayQuotes stray_quotes) {
-    const int strict = stray_quotes == StrayQuotes::kRefused ? CSV_STRICT : 0;
-    NB_CHECK(csv_init(&parser_,
-                      static_cast<unsigned char>(strict | CSV_STRICT_FINI | CSV_APPEND_NULL)) == 0,
+  Parser() {
+    NB_CHECK(csv_init(&parser_, CSV_STRICT | CSV_STRICT_FINI | CSV_APPEND_NULL) == 0,
              "[csv] libcsv does not start");
     // Spaces belong to the cell (RFC 4180); libcsv would trim them.
     csv_set_space_func(&parser_, [](unsigned char) { return 0; });
@@ -85,9 +84,8 @@ bool is_formula_or_quoted(std::string_view cell) {
   return is_formula(cell.substr(std::min(cell.find_first_not_of('\''), cell.size())));
 }
 
-Result<std::vector<NumberedRow>> numbered_rows(std::string_view text, const std::string& where,
-                                               StrayQuotes stray_quotes) {
-  Parser parser(stray_quotes);
+Result<std::vector<NumberedRow>> numbered_rows(std::string_view text, const std::string& where) {
+  Parser parser;
   std::vector<NumberedRow> rows;
   std::size_t line = 0;
   std::size_t first_line = 1;  // of the row that is being read
@@ -126,45 +124,34 @@ Result<std::size_t> CsvTable::column(std::string_view name) const {
                                did_you_mean(name, header), fmt::join(header, ", ")));
 }
 
-Result<CsvTable> parse_csv(std::string_view text, const std::string& where, CsvHeader header,
-                           StrayQuotes stray_quotes, CsvFormulas formulas) {
-  text = without_byte_order_mark(text);
-  NB_TRY(std::vector<NumberedRow> rows, numbered_rows(text, where, stray_quotes));
+Result<CsvTable> parse_csv(std::string_view text, const std::string& where, CsvFormulas formulas) {
+  NB_TRY(std::vector<NumberedRow> rows, numbered_rows(without_byte_order_mark(text), where));
+  if (rows.empty()) return bad_input(where + ":1: no header line");
   if (formulas == CsvFormulas::kUnquoted)
     for (NumberedRow& row : rows)
       for (std::string& cell : row.cells)
         if (cell.starts_with('\'')) cell = csv_cell_text(cell);
   CsvTable table;
   table.where = where;
-  if (header == CsvHeader::kFirstRow) {
-    if (rows.empty()) return bad_input(where + ":1: no header line");
-    table.header = std::move(rows.front().cells);
-    std::set<std::string_view> seen;
-    for (const std::string& name : table.header)
-      if (!seen.insert(name).second)
-        return bad_input(
-            fmt::format("{}:{}: column \"{}\" appears twice", where, rows.front().line, name));
-  }
-  const std::size_t skipped = header == CsvHeader::kFirstRow ? 1 : 0;
-  for (std::size_t i = skipped; i < rows.size(); ++i) {
-    const std::size_t width =
-        header == CsvHeader::kFirstRow
-            ? table.header.size()
-            : (table.rows.empty() ? rows[i].cells.size() : table.rows.front().size());
-    if (rows[i].cells.size() != width)
-      return bad_input(fmt::format("{}:{}: {} cells, but the {} {}", where, rows[i].line,
-                                   rows[i].cells.size(),
-                                   skipped == 1 ? "header has" : "first row has", width));
-    table.rows.push_back(std::move(rows[i].cells));
-    table.lines.push_back(rows[i].line);
+  table.header = std::move(rows.front().cells);
+  std::set<std::string_view> seen;
+  for (const std::string& name : table.header)
+    if (!seen.insert(name).second)
+      return bad_input(
+          fmt::format("{}:{}: column \"{}\" appears twice", where, rows.front().line, name));
+  for (NumberedRow& row : std::span(rows).subspan(1)) {
+    if (row.cells.size() != table.header.size())
+      return bad_input(fmt::format("{}:{}: {} cells, but the header has {}", where, row.line,
+                                   row.cells.size(), table.header.size()));
+    table.rows.push_back(std::move(row.cells));
+    table.lines.push_back(row.line);
   }
   return table;
 }
 
-Result<CsvTable> read_csv(const std::filesystem::path& path, CsvHeader header,
-                          CsvFormulas formulas) {
+Result<CsvTable> read_csv(const std::filesystem::path& path, CsvFormulas formulas) {
   NB_TRY(const std::string text, read_file(path));
-  return parse_csv(text, path.string(), header, StrayQuotes::kRefused, formulas);
+  return parse_csv(text, path.string(), formulas);
 }
 
 std::string csv_cell_text(std::string_view cell) {

@@ -22,19 +22,13 @@ struct CsvTable {
   std::string where;  // file, for messages
 };
 
-enum class CsvHeader { kFirstRow, kNone };
-// A quote inside a cell that is not quoted (5" long): an error, or itself, as Python's csv reads
-// it.
-enum class StrayQuotes { kRefused, kKept };
 // Whose cells have csv_line's apostrophe: of files that we write, or that people make of them. Data
 // sets are read as they are.
 enum class CsvFormulas { kAsTheyAre, kUnquoted };
+// The first row is the header. A quote inside a cell that is not quoted (5" long) is an error.
 Result<CsvTable> parse_csv(std::string_view text, const std::string& where,
-                           CsvHeader header = CsvHeader::kFirstRow,
-                           StrayQuotes stray_quotes = StrayQuotes::kRefused,
                            CsvFormulas formulas = CsvFormulas::kAsTheyAre);
 Result<CsvTable> read_csv(const std::filesystem::path& path,
-                          CsvHeader header = CsvHeader::kFirstRow,
                           CsvFormulas formulas = CsvFormulas::kAsTheyAre);
 // One line without newline; quotes only where needed (RFC 4180). A cell that a spreadsheet would
 // compute (it begins with = + - @, a tab or a line break, and is no number) gets an apostrophe in

@@ -95,7 +95,7 @@ std::int64_t process_id_in(const std::string& holder) {
 }
 
 double peak_mb(const fs::path& steps) {
-  const auto table = read_csv(steps, CsvHeader::kFirstRow, CsvFormulas::kUnquoted);
+  const auto table = read_csv(steps, CsvFormulas::kUnquoted);
   if (!table || table->rows.empty()) return 0;
   const auto column = table->column("peak_memory_bytes");
   if (!column) return 0;

@@ -40,7 +40,7 @@ struct Row {
 };
 
 Result<std::vector<Row>> read_rows(const std::filesystem::path& path) {
-  NB_TRY(const CsvTable table, read_csv(path, CsvHeader::kFirstRow, CsvFormulas::kUnquoted));
+  NB_TRY(const CsvTable table, read_csv(path, CsvFormulas::kUnquoted));
   if (!std::ranges::equal(table.header, kColumns))
     return bad_input(
         fmt::format("{}:1: its columns are not {}", path.string(), fmt::join(kColumns, ",")));

@@ -250,8 +250,7 @@ Result<void> read_wide(const CsvTable& csv, ReportedTable& table) {
 }  // namespace
 
 Result<ReportedTable> parse_csv_table(std::string_view text, const std::string& where) {
-  NB_TRY(const CsvTable csv, parse_csv(text, where, CsvHeader::kFirstRow, StrayQuotes::kRefused,
-                                       CsvFormulas::kUnquoted));
+  NB_TRY(const CsvTable csv, parse_csv(text, where, CsvFormulas::kUnquoted));
   ReportedTable table;
   table.name = where;
   std::vector<CsvColumn> columns;

@@ -11,7 +11,7 @@
 #include "results/foreign/lines.hpp"
 #include "results/import/readers.hpp"
 #include "results/messages/sentences.hpp"
-#include "results/stats/stats_clusters.hpp"
+#include "results/stats/pass_at_k.hpp"
 
 namespace nb {
 namespace {

@@ -93,7 +93,7 @@ bool is_items_csv(const FileHead& head) {
 }
 
 Result<void> read_items_csv(const fs::path& path, ForeignBuilder& builder) {
-  NB_TRY(const CsvTable table, read_csv(path, CsvHeader::kFirstRow, CsvFormulas::kUnquoted));
+  NB_TRY(const CsvTable table, read_csv(path, CsvFormulas::kUnquoted));
   const Columns columns(table);
   NB_TRY_VOID(columns.only({"task", "item", "outcome", "prediction", "gold", "question", "epoch"}));
   ForeignRun& run = builder.file_run("CSV", "", "", path, path.stem().string());
@@ -131,7 +131,7 @@ bool is_totals_csv(const FileHead& head) {
 }
 
 Result<void> read_totals_csv(const fs::path& path, ForeignBuilder& builder) {
-  NB_TRY(const CsvTable table, read_csv(path, CsvHeader::kFirstRow, CsvFormulas::kUnquoted));
+  NB_TRY(const CsvTable table, read_csv(path, CsvFormulas::kUnquoted));
   const Columns columns(table);
   NB_TRY_VOID(columns.only({"task", "accuracy", "n", "stderr"}));
   ForeignRun& run = builder.file_run("CSV", "", "", path, path.stem().string());

@@ -33,7 +33,8 @@ struct Bootstrap {
 // Replicates of (c − b)/n of 0/1 items without clusters: (b*, c*) ~ Multinomial(n; b/n, c/n), which
 // is the bootstrap of the items in constant time a replicate.
 std::vector<double> replicates_of(const PairedCounts& counts, const BootstrapSettings& settings);
-// Replicates of the mean of differences, clusters as in stats_clusters.hpp; at least one value.
+// Replicates of the mean of differences; clusters[i] is the cluster of difference i, an empty span:
+// each is one. At least one value.
 std::vector<double> replicates_of(std::span<const double> differences,
                                   std::span<const std::int64_t> clusters,
                                   const BootstrapSettings& settings);

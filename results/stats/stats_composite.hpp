@@ -15,7 +15,7 @@ namespace nb {
 struct CompositeTask {
   std::string task;
   double difference = 0;      // of accuracies, B − A
-  double standard_error = 0;  // of that, paired: paired_standard_error or clustered
+  double standard_error = 0;  // of that, paired: paired_standard_error
   double baseline = 0;        // accuracy of guessing, r < 1
 };
 

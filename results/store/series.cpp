@@ -111,7 +111,7 @@ std::optional<std::size_t> Series::column(const std::string& name) const {
 }
 
 Result<Series> read_series(const fs::path& path) {
-  NB_TRY(const CsvTable table, read_csv(path, CsvHeader::kFirstRow, CsvFormulas::kUnquoted));
+  NB_TRY(const CsvTable table, read_csv(path, CsvFormulas::kUnquoted));
   if (table.header.empty() || table.header.front() != "step")
     return bad_input(path.string() + ":1: the first column is not \"step\"");
   Series series;

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""Writes more_statistics.json: golden values for results/stats/stats_clusters.hpp, stats_bootstrap.hpp, stats_composite.hpp
+"""Writes more_statistics.json: golden values for results/stats/pass_at_k.hpp, stats_bootstrap.hpp, stats_composite.hpp
 and margin_shift.hpp, by enumeration, exact fractions and numpy only.
 
-Nothing here shares an algorithm with the code under test: pass@k by listing every subset, clustered standard errors by
-the sum over pairs of items (arXiv 2411.00640), the bootstrap's distribution by listing every multinomial table or by
-numpy's own generator, acceleration by leaving out clusters one by one, Benjamini-Hochberg by its definition as a
-minimum over cut-offs.
+Nothing here shares an algorithm with the code under test: pass@k by listing every subset, the bootstrap's
+distribution by listing every multinomial table or by numpy's own generator, acceleration by leaving out clusters one by
+one, Benjamini-Hochberg by its definition as a minimum over cut-offs.
     /usr/bin/python3 tests/golden/more_statistics.py > tests/golden/more_statistics.json
 """
 import itertools
@@ -30,21 +29,6 @@ def pass_at_k(n, c, k):
     """Share of the subsets of k samples that hold a right one."""
     subsets = list(itertools.combinations(range(n), k))
     return F(sum(min(s) < c for s in subsets), len(subsets))
-
-
-def clustered(values, clusters):
-    """SE² = (1/n²)·[Σ_i e_i² + Σ_c Σ_{i≠j in c} e_i e_j] times C/(C−1)."""
-    v = [F(x) for x in values]
-    n = len(v)
-    mean = sum(v, F(0)) / n
-    total = F(0)
-    for i in range(n):
-        for j in range(n):
-            if clusters[i] == clusters[j]:
-                total += (v[i] - mean) * (v[j] - mean)
-    count = len(set(clusters))
-    return {"values": [float(x) for x in v], "clusters": clusters, "mean": float(mean), "count": count,
-            "standard_error": math.sqrt(total / n**2 * F(count, count - 1))}
 
 
 def multinomial_moments(table):
@@ -177,8 +161,6 @@ def main():
     out = {
         "pass_at_k": [{"n": n, "c": c, "k": k, "p": float(pass_at_k(n, c, k))}
                       for n, c, k in ((5, 0, 1), (5, 2, 1), (10, 3, 5), (10, 10, 3), (10, 1, 10), (12, 4, 2), (1, 1, 1))],
-        "clustered": [clustered(scores, clusters), clustered(scores, list(range(len(scores)))),
-                      clustered(scores, [0] * 7 + [1] * 7)],
         "multinomial": [multinomial_moments(t) for t in ((60, 12, 5, 43), (100, 3, 0, 61), (20, 30, 22, 8))],
         "cluster_bootstrap": [cluster_bootstrap(differences, clusters), cluster_bootstrap(skewed, names),
                               cluster_bootstrap(skewed, list(range(40)))],

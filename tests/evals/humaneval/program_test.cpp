@@ -9,7 +9,7 @@
 #include "harness/base/hash.hpp"
 #include "harness/base/json_io.hpp"
 #include "harness/base/numpy_random.hpp"
-#include "results/stats/stats_clusters.hpp"
+#include "results/stats/pass_at_k.hpp"
 #include "tests/support/data_dir.hpp"
 
 namespace nb {

@@ -1,12 +1,10 @@
-#include "results/stats/stats_clusters.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "harness/base/check.hpp"
+#include "results/stats/pass_at_k.hpp"
 #include "results/stats/stats_composite.hpp"
 #include "results/stats/stats_unpaired.hpp"
 #include "tests/results/more_golden.hpp"
@@ -22,45 +20,6 @@ TEST(PassAtK, EqualsTheShareOfSubsets) {
         << row.dump();
   EXPECT_EQ(pass_at_k(200, 0, 100), 0);
   EXPECT_THROW(pass_at_k(4, 1, 5), CheckFailure);
-}
-
-TEST(Clustered, EqualsTheSumOverPairsOfItems) {
-  for (const Json& row : more_golden()["clustered"]) {
-    const auto values = row["values"].get<std::vector<double>>();
-    const auto clusters = row["clusters"].get<std::vector<std::int64_t>>();
-    const ClusteredMean result = clustered_mean(values, clusters);
-    EXPECT_NEAR(result.mean, row["mean"].get<double>(), 1e-15);
-    EXPECT_NEAR(result.standard_error, row["standard_error"].get<double>(), 1e-15) << row.dump();
-    EXPECT_EQ(result.clusters, row["count"].get<std::int64_t>());
-    const MeanTest paired =
-        clustered_paired(std::vector<double>(values.size(), 0.0), values, clusters);
-    EXPECT_NEAR(paired.standard_error, row["standard_error"].get<double>(), 1e-15);
-    EXPECT_EQ(paired.df, static_cast<double>(result.clusters - 1));
-  }
-}
-
-TEST(Clustered, SingletonsAreThePairedT) {
-  const std::vector<double> a = {0.5, 0.25, 1, 0, 0.75}, b = {0.25, 0.25, 0.5, 0, 1};
-  const MeanTest whole = paired_t(a, b), clustered = clustered_paired(a, b);
-  EXPECT_NEAR(clustered.t, whole.t, 1e-12);
-  EXPECT_NEAR(clustered.interval95.low, whole.interval95.low, 1e-14);
-  EXPECT_EQ(clustered_paired(a, a).p_two_sided, 1);
-}
-
-// All items of a passage twice: twice the items, no more knowledge.
-TEST(Clustered, CopiesOfItemsAddNothing) {
-  const std::vector<double> once = {0, 1, 1, 0, 1};
-  std::vector<double> twice = once;
-  twice.insert(twice.end(), once.begin(), once.end());
-  std::vector<std::int64_t> clusters(10);
-  std::iota(clusters.begin(), clusters.begin() + 5, 0);
-  std::iota(clusters.begin() + 5, clusters.end(), 0);
-  EXPECT_NEAR(clustered_mean(twice, clusters).standard_error, clustered_mean(once).standard_error,
-              1e-15);
-  const std::vector<std::string> names = {"x", "y", "x"};
-  EXPECT_EQ(cluster_numbers(names), (std::vector<std::int64_t>{0, 1, 0}));
-  EXPECT_THROW(clustered_mean(once, std::vector<std::int64_t>(5, 3)), CheckFailure)
-      << "one cluster has no spread";
 }
 
 TEST(Corrections, BenjaminiHochbergEqualsItsDefinition) {
