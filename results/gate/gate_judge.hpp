@@ -48,12 +48,14 @@ struct SeedTest {
   bool paired = true;                        // else independent sides
   std::vector<double> base, candidate;       // paired: equal sizes
   std::optional<SeedNoise> noise;            // nothing: no bound, so no verdict from one seed
-  bool is_training =
-      false;  // trainings and answers are two families, each with half of alpha_retrained
-  bool one_value = false;  // the loss of a single step: only what no noise explains is judged
-  bool is_cost = false;    // a simulated cost, no score
+  bool is_training = false;  // trainings and answers are two families, each with half of alpha
+  bool one_value = false;    // the loss of a single step: only what no noise explains is judged
+  bool is_cost = false;      // a simulated cost, no score
   // No setting and no data differ, so nothing that was asked for can have made it better.
   bool unexplained = false;
+  // Nor did any training depart in its first steps: what is left to blame is rounding, or a fault
+  // that these do not show. Judged by alpha_retrained.
+  bool like_rounding = false;
 };
 void judge_seeds(std::vector<SeedTest>& family, const GatePolicy& policy);
 // What no seed noise explains: this many standard deviations of a difference of two runs.

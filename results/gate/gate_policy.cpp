@@ -32,7 +32,7 @@ FieldList GatePolicy::fields() {
   return {
       {"alpha", "family-wise error of red verdicts (Holm)", &alpha, {.min = 1e-6, .max = 0.5}},
       {"alpha_retrained",
-       "the same for retrained models, whose chance every change of code draws anew",
+       "the same for retrained models where neither settings nor data nor first steps differ",
        &alpha_retrained,
        {.min = 1e-6, .max = 0.5}},
       {"min_seeds",

@@ -23,9 +23,9 @@ struct GateBaselines {
 };
 
 struct GatePolicy {
-  double alpha = 0.05;  // family-wise, Holm: answers of fixed weights
-  double alpha_retrained =
-      0.01;                   // of retrained models, whose chance every change of code draws anew
+  double alpha = 0.05;  // family-wise, Holm
+  // The same for retrained models that nothing known changed but rounding (gate_judge.hpp).
+  double alpha_retrained = 0.01;
   int min_seeds = 5;          // pairs (or seeds a side) to call retrained models equal or better
   double bpb_floor = 0.0005;  // bit/byte; smaller differences of training metrics never red
   bool exact_test = false;    // exact McNemar instead of mid-p

@@ -120,7 +120,8 @@ void judge_seed(SeedTest& test, const MeanTest& result, std::size_t tests,
   const double sd = test.base.size() >= 2 ? sd_upper80(sample_sd(test.base),
                                                        static_cast<double>(test.base.size() - 1))
                                           : 0;
-  const double alpha = policy.alpha_retrained / 2;  // half for each of the two families
+  // Half for each of the two families.
+  const double alpha = (test.like_rounding ? policy.alpha_retrained : policy.alpha) / 2;
   const bool surely_better = *v.p_better_holm <= alpha;
   const bool enough = fewest(test) >= static_cast<std::size_t>(policy.min_seeds);
   const bool is_lower = gain <= -least_red && gain < 0;
