@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <variant>
 
 #include "harness/base/locations.hpp"
 #include "harness/base/parallel.hpp"
@@ -64,6 +66,19 @@ int fail_for_damaged(const std::vector<std::string>& damaged) {
   const std::size_t more = damaged.size() - 1;
   return fail({ErrorCode::kRun, fmt::format("some records could not be read: {}{}", damaged.front(),
                                             more == 0 ? "" : fmt::format(" (and {} more)", more))});
+}
+
+std::string value_name(const Field& field) {
+  const auto is = [&]<class T>(T*) {
+    return std::holds_alternative<T*>(field.ref) ||
+           std::holds_alternative<std::optional<T>*>(field.ref);
+  };
+  if (is(static_cast<bool*>(nullptr))) return "on|off";
+  if (std::holds_alternative<int*>(field.ref) || is(static_cast<std::int64_t*>(nullptr)) ||
+      std::holds_alternative<std::uint64_t*>(field.ref))
+    return "INT";
+  if (is(static_cast<double*>(nullptr))) return "FLOAT";
+  return "TEXT";
 }
 
 void add_compute_options(CLI::App& app) {

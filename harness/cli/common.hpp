@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/base/fields.hpp"
 #include "harness/base/json_io.hpp"
 #include "harness/base/result.hpp"
 #include "harness/cli/options.hpp"
@@ -52,6 +53,9 @@ CLI::Validator within(double low, double high);
 CLI::Validator whole(std::int64_t low,
                      std::int64_t high = std::numeric_limits<std::int64_t>::max());
 CLI::Validator whole_seed();  // 0 … 2^64 - 1
+
+// What a flag for a field takes, in help: "INT", "FLOAT", "on|off" or "TEXT".
+std::string value_name(const Field& field);
 
 struct SuiteOptions {
   std::string file;

@@ -4,7 +4,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <span>
-#include <variant>
 
 #include "harness/cli/common.hpp"
 #include "harness/cli/predict_options.hpp"
@@ -16,18 +15,6 @@ namespace {
 
 constexpr const char *kRollouts = "SFT and RL",
                      *kMegatron = "Megatron's models (--model llama2-7b …)";
-
-// As help_fields() has them, in the words that flags are described with.
-std::string value_of(const Field& field) {
-  const auto is = [&]<class T>(T*) {
-    return std::holds_alternative<T*>(field.ref) ||
-           std::holds_alternative<std::optional<T>*>(field.ref);
-  };
-  if (is(static_cast<bool*>(nullptr))) return "on|off";
-  if (is(static_cast<std::int64_t*>(nullptr))) return "INT";
-  if (is(static_cast<double*>(nullptr))) return "FLOAT";
-  return "TEXT";
-}
 
 void add_machine(CLI::App& app, PredictRequest& request) {
   app.add_option("--device", request.device, "profile (npubench list devices)");
@@ -48,7 +35,7 @@ void add_settings(CLI::App& app, PredictRequest& request) {
         app.add_option(
                flags, request.given[field.name],
                has_default ? fmt::format("{} (default: {})", field.doc, value->dump()) : field.doc)
-            ->type_name(value_of(field));
+            ->type_name(value_name(field));
     if (field.doc.starts_with("SFT: ") || field.doc.starts_with("RL: ")) option->group(kRollouts);
   }
   app.add_option("--alloc-conf", request.alloc_conf,
@@ -70,7 +57,7 @@ void add_megatron(CLI::App& app, MegatronFlags& flags) {
       "adam, or distributed over the replicas; of the other models: muon", "TEXT");
   for (const Field& field : megatron_run_flags())
     app.add_option(flag_of(field.name), flags.run[field.name], field.doc)
-        ->type_name(value_of(field))
+        ->type_name(value_name(field))
         ->group(kMegatron);
 }
 

@@ -224,8 +224,9 @@ Action add_train(CLI::App& app) {
                  "train on texts: names from `npubench data list`, or your own files and folders "
                  "(default: a generated microworld)");
   app.add_option(
-      "--vocab-size", options->vocab_size,
-      "size of the tokenizer's vocabulary, trained first (default: 512; with --data 4096)");
+         "--vocab-size", options->vocab_size,
+         "size of the tokenizer's vocabulary, trained first (default: 512; with --data 4096)")
+      ->type_name("INT");
   const Json defaults = Json::parse(kDefaults).at("stages").at("base");
   TrainSettings plain;
   const Json values = print_struct(plain);
@@ -238,11 +239,13 @@ Action add_train(CLI::App& app) {
     const auto value = from.find(field.name);
     app.add_option(flags, options->given[field.name],
                    value == from.end() ? field.doc
-                                       : fmt::format("{} (default: {})", field.doc, value->dump()));
+                                       : fmt::format("{} (default: {})", field.doc, value->dump()))
+        ->type_name(value_name(field));
   }
   app.add_flag("--save-init", options->save_init,
                "keep the checkpoint of the initial weights: --keep-steps 0");
   app.add_option("--seed", options->seed, "seed of the initial weights (default: 1)")
+      ->type_name("INT")
       ->check(whole_seed());
   app.add_option("--set", options->sets,
                  "change one value of the suite: /pointer=value; repeatable, after the flags");

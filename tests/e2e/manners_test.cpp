@@ -27,8 +27,10 @@ std::vector<std::string> lines_wider_than(const std::string& text, std::size_t c
 TEST(Manners, HelpStaysWithin80Columns) {
   const Bench bench;
   std::vector<Words> commands = {{"--help"}};
-  for (const char* verb : {"plan", "run", "train", "eval", "chat", "compare", "gate", "show",
-                           "report", "predict", "smi", "data", "list", "serve"})
+  for (const char* verb :
+       {"run",     "plan",    "train", "eval",    "serve", "chat",   "tokenizer", "compare",
+        "gate",    "nightly", "show",  "history", "audit", "report", "import",    "predict",
+        "profile", "doctor",  "smi",   "data",    "list",  "runs"})
     commands.push_back({verb, "--help"});
   for (const char* command : {"list", "verify", "get"})
     commands.push_back({"data", command, "--help"});
@@ -37,6 +39,15 @@ TEST(Manners, HelpStaysWithin80Columns) {
     EXPECT_EQ(help.exit_code, 0) << command.front();
     EXPECT_EQ(lines_wider_than(help.out, kTextWidth), Words()) << command.front();
   }
+}
+
+// All of train's settings said TEXT.
+TEST(Manners, NumericFlagsSayWhatTheyTake) {
+  const std::string train = Bench()({"train", "--help"}).out;
+  for (const char* flag :
+       {"--depth INT", "--vocab-size INT", "--seed INT", "--iterations,--steps INT",
+        "--matrix-lr FLOAT", "--warmup-ratio FLOAT", "--keep-steps TEXT"})
+    EXPECT_NE(train.find(flag), std::string::npos) << flag;
 }
 
 std::vector<std::string> names_of_list(const Bench& bench, const std::string& list) {
