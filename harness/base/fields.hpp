@@ -80,8 +80,8 @@ struct Field {
 };
 
 // Makers for nested members: {"train", "how to train", object(&train)}, {"nodes", "…",
-// list(&nodes)}, {"mode", "…", enumerated(&mode, {"eager", "compiled"})}. T needs a member
-// FieldList fields().
+// list(&nodes)},
+// {"mode", "…", enumerated(&mode, {"eager", "compiled"})}. T needs a member FieldList fields().
 template <class T>
 ObjectRef object(T* member) {
   return {[member] { return member->fields(); }, {}, {}};

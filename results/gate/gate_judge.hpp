@@ -15,8 +15,7 @@ struct ItemTest {
   TaskVerdict verdict;  // metric, where and values filled; judged here
   std::string task;     // "mw/facts": key of margins and noise profile
   PairedCounts counts;
-  std::string node =
-      {};  // "eval base.core on ascend_910b3": with it the noise profile is asked first
+  std::string node = {};  // "eval base.core on ascend_910b3": with it the profile is asked first
 };
 void judge_items(std::vector<ItemTest>& family, const GatePolicy& policy);
 
@@ -53,8 +52,8 @@ struct SeedTest {
   bool is_cost = false;      // a simulated cost, no score
   // No setting and no data differ, so nothing that was asked for can have made it better.
   bool unexplained = false;
-  // Nor did any training depart in its first steps: what is left to blame is rounding, or a fault
-  // that these do not show. Judged by alpha_retrained.
+  // Nor did any training depart in its first steps, which were compared: what is left to blame is
+  // rounding, or a fault that these do not show. Judged by alpha_retrained.
   bool like_rounding = false;
 };
 void judge_seeds(std::vector<SeedTest>& family, const GatePolicy& policy);

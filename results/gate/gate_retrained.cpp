@@ -81,10 +81,11 @@ void add_seed_test(Gate& gate, const SeedDifference& group) {
   test.is_training = group.first_a->record.kind == "train";
   test.one_value = group.n == 1;
   test.unexplained = !gate.result.asked_for_another;
-  test.like_rounding =
-      test.unexplained && std::ranges::none_of(gate.comparison.pairs, [](const RecordPair& pair) {
-        return pair.departure.has_value();
-      });
+  const std::vector<RecordPair>& pairs = gate.comparison.pairs;
+  test.like_rounding = test.unexplained && std::ranges::any_of(pairs, &RecordPair::curves_agree) &&
+                       std::ranges::none_of(pairs, [](const RecordPair& pair) {
+                         return pair.departure.has_value();
+                       });
   gate.seeds.push_back(std::move(test));
 }
 

@@ -121,7 +121,8 @@ void judge_seed(SeedTest& test, const MeanTest& result, std::size_t tests,
                                                        static_cast<double>(test.base.size() - 1))
                                           : 0;
   // Half for each of the two families.
-  const double alpha = (test.like_rounding ? policy.alpha_retrained : policy.alpha) / 2;
+  const double alpha =
+      (test.like_rounding ? std::min(policy.alpha, policy.alpha_retrained) : policy.alpha) / 2;
   const bool surely_better = *v.p_better_holm <= alpha;
   const bool enough = fewest(test) >= static_cast<std::size_t>(policy.min_seeds);
   const bool is_lower = gain <= -least_red && gain < 0;

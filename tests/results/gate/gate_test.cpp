@@ -499,5 +499,38 @@ TEST(GatePolicy, RejectsUnknownKeysAndBadNumbers) {
   EXPECT_EQ(good->margins.at("mw/facts"), 0.02);
 }
 
+// Logits in bf16 are multiples of 1/16: a tie of that size was "an answer that rounding cannot
+// reach". What the records say of their numerics decides.
+TEST(Gate, ATieOfOneBf16BitIsRoundingWhereRecordsSayBf16) {
+  const auto gated = [](const std::string& output, float move) {
+    const auto with_numerics = [&](Record& record) {
+      record.numerics = {{"matmul_output", output, "documented", "a test"}};
+    };
+    const auto margin = [](int i) { return static_cast<float>(i % 24 + 1) / 16; };
+    FakeRun base("smoke"), candidate("smoke");
+    base.add_evaluation("ascend_910b3", 1, "w",
+                        {{"mw/facts", 200, always,
+                          [&](int i) {
+                            return std::vector<float>{-4, -4 + margin(i)};
+                          }}},
+                        with_numerics);
+    // Item 0 is lost by one bit or more; others move by as much, both ways, without another answer.
+    candidate.add_evaluation(
+        "ascend_910b3", 1, "w",
+        {{"mw/facts", 200, [](int i) { return i != 0; },
+          [&](int i) {
+            const float down = i == 0 || i % 24 == 9 ? move : i % 24 == 15 ? -move : 0;
+            return std::vector<float>{-4, -4 + margin(i) - down};
+          }}},
+        with_numerics);
+    for (const TaskVerdict& v : gate(base.read(), candidate.read()).verdicts)
+      if (v.test == "scoring") return v.verdict;
+    return Verdict::kError;
+  };
+  EXPECT_EQ(gated("bf16", 1.0F / 16), Verdict::kPass);
+  EXPECT_EQ(gated("fp32", 1.0F / 16), Verdict::kSuspicious);
+  EXPECT_EQ(gated("bf16", 4.0F / 16), Verdict::kSuspicious) << "four bits";
+}
+
 }  // namespace
 }  // namespace nb
