@@ -30,12 +30,12 @@ std::string inline_svg(std::string svg, const std::string& prefix) {
   return svg;
 }
 
-std::string_view class_of(Tone tone) {
+std::string_view banner_class(Tone tone) {
   constexpr std::string_view kClasses[] = {"banner", "banner good", "banner bad", "banner unsure"};
   return kClasses[static_cast<std::size_t>(tone)];
 }
 
-struct Renderer {
+struct HtmlRenderer {
   const Words& say;
   std::string& out;
   std::string& column_names;
@@ -43,7 +43,7 @@ struct Renderer {
   bool& has_script;
 
   void operator()(const Banner& block) const {
-    out += fmt::format("<div class=\"{}\"><p>{}</p>", class_of(block.tone),
+    out += fmt::format("<div class=\"{}\"><p>{}</p>", banner_class(block.tone),
                        markup_escaped(block.text));
     for (const std::string& line : block.more)
       out += "<p class=soft>" + markup_escaped(line) + "</p>";
@@ -124,7 +124,7 @@ std::string render_html(const Document& document) {
                     markup_escaped(section.title));
     body += section.folded ? "<details><summary>" + heading + "</summary>\n" : heading + "\n";
     for (const Block& block : section.blocks)
-      std::visit(Renderer{say, body, column_names, tables, has_script}, block);
+      std::visit(HtmlRenderer{say, body, column_names, tables, has_script}, block);
     if (section.folded) body += "</details>\n";
     if (s == 0) nav();  // the verdict comes before everything
   }

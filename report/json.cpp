@@ -2,10 +2,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "harness/base/json_io.hpp"
+
 namespace nb {
 namespace {
-
-Json optional_json(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
 
 Json scores_json(const std::vector<ScoreTable>& tables) {
   Json list = Json::array();

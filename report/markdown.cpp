@@ -36,7 +36,7 @@ std::string fence_of(std::string_view text) {
   return fence;
 }
 
-struct Renderer {
+struct MarkdownRenderer {
   const Words& say;
   std::string& out;
   void operator()(const Banner& block) const {
@@ -99,7 +99,8 @@ std::string render_markdown(const Document& document) {
     out += "## " + markdown_text(section.title) + "\n\n";
     if (section.folded)
       out += "<details><summary>" + markdown_text(document.say("open_item")) + "</summary>\n\n";
-    for (const Block& block : section.blocks) std::visit(Renderer{document.say, out}, block);
+    for (const Block& block : section.blocks)
+      std::visit(MarkdownRenderer{document.say, out}, block);
     if (section.folded) out += "</details>\n\n";
   }
   while (out.ends_with("\n\n")) out.pop_back();

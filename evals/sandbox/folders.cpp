@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <limits>
 #include <memory>
 #include <set>
 #include <string_view>
@@ -20,7 +19,6 @@ namespace nb::sandbox {
 namespace {
 
 constexpr mode_t kToLook = S_IRUSR | S_IXUSR, kToChange = S_IRWXU;
-constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
 constexpr int kAsFolder = O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 
 // The folder of that name itself: not what a link points to, nor what is mounted there.
@@ -59,7 +57,7 @@ void add_use(int folder, std::int64_t most_entries, int levels_left, FolderUse& 
 // Everything in `folder` is removed or, where that is a folder with something in it, moved into
 // `root` under a name of its own.
 void move_up(int folder, int root, std::uint64_t& moved) {
-  for (const std::string& name : names_in(folder, kAll)) {
+  for (const std::string& name : names_in(folder)) {
     if (::unlinkat(folder, name.c_str(), 0) == 0 ||
         ::unlinkat(folder, name.c_str(), AT_REMOVEDIR) == 0)
       continue;
@@ -112,7 +110,7 @@ void empty_folder(int folder) {
   std::uint64_t moved = 0;
   for (bool goes_on = true; goes_on;) {
     goes_on = false;
-    for (const std::string& name : names_in(folder, kAll)) {
+    for (const std::string& name : names_in(folder)) {
       if (::unlinkat(folder, name.c_str(), 0) == 0) continue;
       const Descriptor inner = open_sub_folder(folder, name, kToChange);
       if (inner.is_open()) move_up(inner.get(), folder, moved);
@@ -134,7 +132,7 @@ std::uint64_t nameless_bytes(pid_t process, int folder) {
   if (!list.is_open() || ::fstat(folder, &place) != 0) return 0;
   std::uint64_t sum = 0;
   std::set<ino_t> seen;
-  for (const std::string& name : names_in(list.get(), kAll)) {
+  for (const std::string& name : names_in(list.get())) {
     struct stat about {};
     if (::fstatat(list.get(), name.c_str(), &about, 0) != 0) continue;
     if (about.st_nlink == 0 && about.st_dev == place.st_dev && seen.insert(about.st_ino).second)

@@ -5,7 +5,9 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -22,7 +24,8 @@ Descriptor open_folder(int parent, const std::string& name);
 Descriptor open_sub_folder(int parent, const std::string& name, mode_t rights);
 
 // The names in it but "." and "..", at most that many.
-std::vector<std::string> names_in(int folder, std::size_t most);
+std::vector<std::string> names_in(int folder,
+                                  std::size_t most = std::numeric_limits<std::size_t>::max());
 
 // Removes everything in a folder, however deeply nested, but what is in sub-folders that
 // open_sub_folder() refuses.

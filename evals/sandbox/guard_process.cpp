@@ -24,7 +24,7 @@ namespace nb::sandbox {
 
 namespace {
 
-constexpr int kPatienceMs = 1000;
+constexpr int kOwnerMs = 1000;
 
 class GuardProcess {
  public:
@@ -61,7 +61,7 @@ class GuardProcess {
     // any more holds them.
     socket_.close();
     pollfd owner{owner_.get(), POLLIN, 0};
-    ::poll(&owner, 1, kPatienceMs);
+    ::poll(&owner, 1, kOwnerMs);
     remove_dead_scratch();
   }
 

@@ -18,13 +18,14 @@
 #include <cstddef>
 #include <cstring>
 
+#include "evals/sandbox/scratch.hpp"
+
 namespace nb::sandbox {
 
 namespace {
 
 constexpr int kFree = 64;  // descriptors from here on are out of the way of those of the child
 constexpr int kStatus = 8;
-constexpr unsigned kNobody = 65534;
 
 constexpr std::array kSteps = std::to_array<const char*>(
     {"arranging descriptors", "setting limits", "giving up root", "entering its folder",

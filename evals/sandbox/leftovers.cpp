@@ -19,7 +19,7 @@ namespace nb::sandbox {
 
 namespace {
 
-constexpr int kPatienceMs = 2000;
+constexpr int kReapMs = 2000;
 constexpr std::size_t kScriptBytes = 200;  // of its beginning: enough to be no coincidence
 
 // Of a file of a process below /proc; empty: it has ended, or may not be seen.
@@ -70,7 +70,7 @@ bool is_left_over(pid_t process) {
 
 void end_left_over_processes() {
   if (is_marked(::getpid())) return;  // then the marks tell nothing
-  for (int waited_ms = 0; waited_ms < kPatienceMs; waited_ms += 10) {
+  for (int waited_ms = 0; waited_ms < kReapMs; waited_ms += 10) {
     bool is_any_left = false;
     for (const pid_t process : all_processes())
       is_any_left = (is_left_over(process) && kill_surely(process, is_left_over)) || is_any_left;

@@ -11,7 +11,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <limits>
 #include <string>
 #include <utility>
 
@@ -25,9 +24,7 @@ namespace fs = std::filesystem;
 
 constexpr int kDeepest = 16;
 constexpr std::string_view kNameStart = "npubench-sandbox-";
-constexpr unsigned kNobody = 65534;
 constexpr int kTries = 100;
-constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
 
 Descriptor open_parent() {
   std::error_code failed;
@@ -54,7 +51,7 @@ Descriptor lock_folder(const Descriptor& parent, const std::string& name) {
 void remove_dead_scratch() {
   const Descriptor parent = open_parent();
   if (!parent.is_open()) return;
-  for (const std::string& name : names_in(parent.get(), kAll)) {
+  for (const std::string& name : names_in(parent.get())) {
     if (!name.starts_with(kNameStart)) continue;
     const Descriptor folder = lock_folder(parent, name);
     if (!folder.is_open()) continue;

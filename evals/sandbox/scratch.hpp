@@ -13,6 +13,9 @@
 
 namespace nb::sandbox {
 
+// The user and group that own nothing.
+inline constexpr unsigned kNobody = 65534;
+
 // A program may not make more files than this: they take memory of the kernel, which no limit of a
 // process counts.
 inline constexpr std::int64_t kMaxFiles = 1'000;

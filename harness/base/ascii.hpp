@@ -17,6 +17,9 @@ inline std::string lowered(std::string_view text) {
 }
 
 // Without the blanks at both ends.
+constexpr bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != text.npos;
+}
 constexpr std::string_view trimmed(std::string_view text, std::string_view blanks = " \t\r\n") {
   const std::size_t first = text.find_first_not_of(blanks);
   if (first == std::string_view::npos) return {};

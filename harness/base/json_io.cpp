@@ -4,8 +4,10 @@
 
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -249,6 +251,11 @@ Result<std::string> dump_json(const Json& value, int indent) {
 Result<void> write_json(const std::filesystem::path& path, const Json& value, int indent) {
   NB_TRY(std::string text, dump_json(value, indent), path.string());
   return write_file(path, text + "\n");
+}
+
+Json optional_json(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
+Json optional_json(const std::optional<std::int64_t>& value) {
+  return value ? Json(*value) : Json();
 }
 
 }  // namespace nb

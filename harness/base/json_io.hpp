@@ -2,8 +2,10 @@
 // file, line and column. Objects are sorted by key, so equal values have equal bytes.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -22,6 +24,10 @@ Result<Json> parse_json(std::string_view text, const std::string& where,
 Result<Json> parse_json_line(std::string_view line, const std::string& where);
 Result<Json> read_json(const std::filesystem::path& path,
                        JsonComments comments = JsonComments::kRefused);
+
+// null where there is none.
+Json optional_json(const std::optional<double>& value);
+Json optional_json(const std::optional<std::int64_t>& value);
 
 // Bytes are a function of the value: sorted keys, shortest round-trip numbers. indent < 0: one
 // line. NaN and infinities are an error that names their /json/pointer.

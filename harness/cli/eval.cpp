@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "evals/base/part_metrics.hpp"
+#include "harness/base/json_io.hpp"
 #include "harness/base/locations.hpp"
 #include "harness/base/progress.hpp"
 #include "harness/base/say.hpp"
@@ -56,7 +57,7 @@ std::string value_of(const Metric& metric) {
   return fmt::format("{:.{}f}", *metric.value, metric.unit == "item" ? 0 : 6);
 }
 
-// One row a metric that has a value; the interval where there is one. "of": items, or tasks of a
+// One row per metric that has a value; the interval where there is one. "of": items, or tasks of a
 // composite.
 TextTable metrics_table(const Record& record) {
   TextTable table{{"metric", "value", "95 % interval", "of"}, {}};
@@ -131,7 +132,7 @@ Json metrics_json(const Record& record) {
   Json list = Json::array();
   for (const Metric& m : record.metrics) {
     Json entry{{"name", m.name}, {"task", task_of(m)}, {"n", m.n}, {"unit", m.unit}};
-    entry["value"] = m.value ? Json(*m.value) : Json(nullptr);
+    entry["value"] = optional_json(m.value);
     if (!m.value) entry["reason"] = m.reason_if_null;
     if (m.low && m.high) entry["interval95"] = {*m.low, *m.high};
     if (const Part of = part_of_metric(record, m); !of.part.empty()) {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "harness/base/json_io.hpp"
 #include "harness/base/say.hpp"
 #include "harness/base/table.hpp"
 #include "harness/base/text_width.hpp"
@@ -15,6 +16,7 @@
 #include "results/audit/grim.hpp"
 #include "results/audit/known_tasks.hpp"
 #include "results/audit/read_table.hpp"
+#include "results/text/format.hpp"
 
 namespace nb::cli {
 namespace {
@@ -99,7 +101,7 @@ std::string text_of(const Composites& all) {
       text += line + "\n";
   if (all.has_assumed_sizes)
     text +=
-        "Where no n is said, intervals take the full test set, or the items a task that\n"
+        "Where no n is said, intervals take the full test set, or the items per task that\n"
         "all scores are shares of.\n";
   if (std::ranges::any_of(all.rows, [](const Row& row) { return row.aggregate.tasks > 6; }))
     text += "v1: accuracies of guessing as nanochat has them; v2: DCLM's later ones.\n";
@@ -112,13 +114,12 @@ Json json_of(const Composites& all, const std::string& name) {
   Json rows = Json::array();
   for (const auto& [column, aggregate] : all.rows) {
     const auto& interval = aggregate.interval;
-    rows.push_back(
-        {{"column", column},
-         {"composite", aggregate.name},
-         {"value", *aggregate.value},
-         {"tasks", aggregate.tasks},
-         {"interval95", interval ? Json::array({interval->low, interval->high}) : Json()},
-         {"standard_error", aggregate.standard_error ? Json(*aggregate.standard_error) : Json()}});
+    rows.push_back({{"column", column},
+                    {"composite", aggregate.name},
+                    {"value", *aggregate.value},
+                    {"tasks", aggregate.tasks},
+                    {"interval95", interval_json(interval)},
+                    {"standard_error", optional_json(aggregate.standard_error)}});
   }
   return {{"schema", "npubench.composites/1"},
           {"table", name},

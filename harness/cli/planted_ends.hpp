@@ -11,7 +11,7 @@ namespace nb::cli {
 
 struct PlantedEnds {
   std::string text;   // of the faults that ended a training, and what was not as expected
-  int exit_code = 0;  // 1: not as expected; 4: a node failed otherwise; 64 as the summary's error
+  int exit_code = 0;  // 1: not as expected; 4: a node failed; 64 as the summary's error
 };
 PlantedEnds planted_ends(const Plan& plan, const RunSummary& summary);
 // A planted fault ended it: its text says more than the node's message.

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "harness/base/json_io.hpp"
 #include "harness/base/say.hpp"
 #include "harness/base/table.hpp"
 #include "harness/base/text_width.hpp"
@@ -190,7 +191,7 @@ int show_mesh(const PredictRequest& question, const MeshFlags& flags, bool json)
                        {"peak_reserved_bytes", step->peak.reserved_bytes},
                        {"sent_bytes_of_ranks", step->sent_bytes_of_ranks},
                        {"peaks_of_ranks", step->peaks_of_ranks},
-                       {"bubble", step->bubble ? Json(*step->bubble) : Json()},
+                       {"bubble", optional_json(step->bubble)},
                        {"finding", finding.empty() ? Json() : Json(finding)}});
   TextTable table{{"simulated", ""}, first_rows(question, *asked)};
   Rows& rows = table.rows;

@@ -7,6 +7,7 @@
 
 #include "harness/base/csv.hpp"
 #include "harness/base/fs.hpp"
+#include "harness/base/json_io.hpp"
 #include "harness/base/say.hpp"
 #include "harness/base/table.hpp"
 #include "harness/cli/common.hpp"
@@ -16,7 +17,6 @@
 namespace nb::cli {
 namespace {
 
-Json number_or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
 std::string cell(const std::optional<double>& value) { return value ? number_text(*value) : ""; }
 
 Json row_json(const ValidationRow& row) {
@@ -25,9 +25,9 @@ Json row_json(const ValidationRow& row) {
             {"reason", row.reason},
             {"machine", row.machine},
             {"unit", row.unit},
-            {"measured", number_or_null(row.measured)},
-            {"predicted", number_or_null(row.predicted)},
-            {"error", number_or_null(row.error)}};
+            {"measured", optional_json(row.measured)},
+            {"predicted", optional_json(row.predicted)},
+            {"error", optional_json(row.error)}};
   if (row.shipped) json["error_shipped"] = *row.shipped;
   if (row.left_out) json["error_left_out"] = *row.left_out;
   if (row.baseline) json["error_one_utilisation"] = *row.baseline;
@@ -73,7 +73,7 @@ Json validation_json(const Validation& validation) {
   Json figures = Json::array();
   for (const ValidationFigure& figure : validation.figures)
     figures.push_back({{"name", figure.name},
-                       {"value", number_or_null(figure.value)},
+                       {"value", optional_json(figure.value)},
                        {"limit", figure.limit},
                        {"holds", figure.holds()}});
   Json sides = Json::array();

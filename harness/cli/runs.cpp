@@ -9,13 +9,13 @@
 namespace nb::cli {
 namespace {
 
-template <class Options>
-Action command(CLI::App& app, void (*add)(CLI::App&, Options&), int (*run)(const Options&, bool)) {
-  struct Asked {
-    Options options;
+template <class Given>
+Action command(CLI::App& app, void (*add)(CLI::App&, Given&), int (*run)(const Given&, bool)) {
+  struct WithJson {
+    Given options;
     bool json = false;
   };
-  auto asked = std::make_shared<Asked>();
+  auto asked = std::make_shared<WithJson>();
   add(app, asked->options);
   app.add_flag("--json", asked->json, "JSON on stdout");
   return [asked, run] { return run(asked->options, asked->json); };

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "harness/base/json_io.hpp"
 #include "harness/base/table.hpp"
 #include "harness/base/text_width.hpp"
 #include "harness/base/visible_text.hpp"
@@ -88,8 +89,6 @@ std::string one_line_of(const std::string& text, std::size_t columns) {
   one.question = text;
   return one_line(one, columns);
 }
-
-Json optional_json(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
 
 Json where_json(const ItemTask& from) {
   return {{"schema", kShowSchema},

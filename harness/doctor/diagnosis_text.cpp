@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "harness/base/json_io.hpp"
 #include "harness/base/visible_text.hpp"
 #include "harness/doctor/diagnosis.hpp"
 #include "harness/doctor/event_numbers.hpp"
@@ -177,7 +178,7 @@ Json json_of(const Diagnosis& diagnosis, Language language) {
     json["chain"].push_back({{"ranks", link.ranks},
                              {"signature", link.event.code},
                              {"numbers", numbers_json(numbers_of(link.event))},
-                             {"after_s", link.after_s ? Json(*link.after_s) : Json(nullptr)},
+                             {"after_s", optional_json(link.after_s)},
                              {"equals", link.equals.empty() ? Json(nullptr) : Json(link.equals)},
                              {"count", link.event.count}});
   for (const Said& why : diagnosis.why) json["why"].push_back(sentence_of(why, language));

@@ -48,12 +48,12 @@ std::vector<std::string> all_texts(const LogEvent& event) {
 }
 
 Arguments numbers_of(const LogEvent& event) {
-  struct Known {
+  struct NumberPattern {
     const char* name;
     Pattern pattern;
   };
-  static const std::vector<Known> known = [] {
-    std::vector<Known> all;
+  static const std::vector<NumberPattern> known = [] {
+    std::vector<NumberPattern> all;
     for (const auto& [name, text] : std::vector<std::pair<const char*, const char*>>{
              {"port", R"(\bport(?:\[|: ?| )(\d{2,5})\b)"},
              {"address", R"(\bip\[([^\]]+)\])"},
@@ -69,7 +69,7 @@ Arguments numbers_of(const LogEvent& event) {
     return all;
   }();
   Arguments numbers;
-  for (const Known& one : known)
+  for (const NumberPattern& one : known)
     if (const auto m = one.pattern.match(event.text); m.size() == 2)
       numbers.emplace_back(one.name, std::string(m[1]));
   if (!event.raised_in.empty()) numbers.emplace_back("raised_in", event.raised_in);

@@ -24,10 +24,10 @@ struct AttentionCase {
   std::int64_t batch, time, heads, head_dim;
   bool on_host, simulated;
 };
-constexpr AttentionCase kShapes[] = {{"d2", 8, 256, 1, 128, true, true},
-                                     {"d4", 8, 256, 2, 128, true, true},
-                                     {"d6", 4, 512, 3, 128, true, false},
-                                     {"d20", 8, 2048, 10, 128, false, true}};
+constexpr AttentionCase kAttentionCases[] = {{"d2", 8, 256, 1, 128, true, true},
+                                             {"d4", 8, 256, 2, 128, true, true},
+                                             {"d6", 4, 512, 3, 128, true, false},
+                                             {"d20", 8, 2048, 10, 128, false, true}};
 
 // Two products over the visible half of the scores; five in the backward.
 double forward_flop(const AttentionCase& s) {
@@ -189,7 +189,7 @@ void add_simulated(const AttentionCase& shape, bool backward, const DeviceProfil
 
 void register_attention(const MicrobenchRequest& request, const DeviceProfile& profile) {
   register_cached_attention(request, profile);
-  for (const AttentionCase& shape : kShapes) {
+  for (const AttentionCase& shape : kAttentionCases) {
     for (const bool backward : {false, true}) {
       if (shape.on_host) add_host(shape, backward, request, profile);
       if (shape.simulated) add_simulated(shape, backward, profile);

@@ -21,10 +21,10 @@ struct NormCase {
   std::int64_t rows, cols;
   bool on_host;
 };
-constexpr NormCase kShapes[] = {{"d4", 2048, 256, true},
-                                {"d6", 4096, 384, true},
-                                {"d12", 4096, 768, true},
-                                {"d20", 65536, 1280, false}};
+constexpr NormCase kNormCases[] = {{"d4", 2048, 256, true},
+                                   {"d6", 4096, 384, true},
+                                   {"d12", 4096, 768, true},
+                                   {"d20", 65536, 1280, false}};
 
 struct NormWork {
   std::int64_t rows, cols;
@@ -104,7 +104,7 @@ void add_simulated(const NormCase& shape, bool backward, const DeviceProfile& pr
 }  // namespace
 
 void register_norm(const MicrobenchRequest& request, const DeviceProfile& profile) {
-  for (const NormCase& shape : kShapes) {
+  for (const NormCase& shape : kNormCases) {
     for (const bool backward : {false, true}) {
       if (shape.on_host) add_host(shape, backward, request, profile);
       add_simulated(shape, backward, profile);

@@ -30,7 +30,7 @@ struct MatrixCase {
 constexpr MatrixCase kMatrices[] = {
     {"d4_attn", 256, 256}, {"d4_mlp", 1024, 256}, {"d6_mlp", 1536, 384}, {"d12_mlp", 3072, 768}};
 
-std::vector<float> drawn(std::size_t count, std::uint64_t seed) {
+std::vector<float> drawn_values(std::size_t count, std::uint64_t seed) {
   std::vector<float> values(count);
   const Rng rng(seed, "microbench optimizer");
   for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<float>(rng.uniform(i) - 0.5);
@@ -40,9 +40,9 @@ std::vector<float> drawn(std::size_t count, std::uint64_t seed) {
 struct State {
   std::vector<float> parameter, gradient, first, second;
   explicit State(std::size_t count)
-      : parameter(drawn(count, 1)),
-        gradient(drawn(count, 2)),
-        first(drawn(count, 3)),
+      : parameter(drawn_values(count, 1)),
+        gradient(drawn_values(count, 2)),
+        first(drawn_values(count, 3)),
         second(count, 0.01f) {}
 };
 
@@ -88,7 +88,7 @@ kernels::NewtonSchulzSettings newton_schulz_settings(const DeviceProfile& profil
 
 // A small matrix: the naive definition of a large one takes seconds.
 bool newton_schulz_equals_reference(const kernels::NewtonSchulzSettings& settings) {
-  const std::vector<float> x = drawn(96 * 40, 5);
+  const std::vector<float> x = drawn_values(96 * 40, 5);
   std::vector<float> fast(x.size()), naive(x.size());
   kernels::newton_schulz(matrix(x.data(), 96, 40), matrix(fast.data(), 96, 40), settings);
   kernels::reference::newton_schulz(matrix(x.data(), 96, 40), matrix(naive.data(), 96, 40),
@@ -117,7 +117,7 @@ void add_newton_schulz(const MatrixCase& c, const MicrobenchRequest& request,
         state.SkipWithError("Newton-Schulz differs from its naive definition");
         return {};
       }
-      *x = drawn(static_cast<std::size_t>(c.rows * c.cols), 6);
+      *x = drawn_values(static_cast<std::size_t>(c.rows * c.cols), 6);
       out->resize(x->size());
     }
     return [=] {

@@ -23,8 +23,8 @@
 namespace nb {
 namespace {
 
-constexpr std::int64_t kDepth = 2, kVocabulary = 512, kTime = 64, kRows = 8;
-constexpr std::int64_t kSteps = 20, kItems = 200;
+constexpr std::int64_t kDepth = 2, kOracleVocabulary = 512, kTime = 64, kRows = 8;
+constexpr std::int64_t kSteps = 20, kOracleItems = 200;
 // Measured against OpenBLAS 0.3.21 with AVX2, on one thread and two: 4.8e-7 nat, which is one unit
 // of an fp32 loss, and 1.3e-4 nat. OpenBLAS adds in another order on other hosts: the limits leave
 // room.
@@ -40,10 +40,10 @@ Batch text(std::uint64_t number, std::int64_t rows) {
     return static_cast<int>(rng.below(index++, static_cast<std::uint64_t>(count)));
   };
   for (std::int64_t row = 0; row < rows; ++row) {
-    std::vector<int> ids = {drawn(kVocabulary), drawn(kVocabulary)};
+    std::vector<int> ids = {drawn(kOracleVocabulary), drawn(kOracleVocabulary)};
     while (std::ssize(ids) <= kTime) {
       const bool follows = drawn(8) != 0;
-      const int any = drawn(kVocabulary);
+      const int any = drawn(kOracleVocabulary);
       ids.push_back(follows ? (ids[ids.size() - 1] + ids[ids.size() - 2]) % 32 : any);
     }
     batch.inputs.insert(batch.inputs.end(), ids.begin(), ids.end() - 1);
@@ -69,7 +69,7 @@ class Side {
  public:
   Side(const DeviceProfile& profile, Accumulation accumulation)
       : device_(in_fp32(profile, accumulation), ExecutionMode::kExecute, {.trace_steps = 0}),
-        decoder_(config_for_depth(kDepth, kVocabulary, kTime), device_) {
+        decoder_(config_for_depth(kDepth, kOracleVocabulary, kTime), device_) {
     decoder_.init(1);
     optimizers_ = make_optimizers(decoder_, {});
   }
@@ -81,7 +81,7 @@ class Side {
   }
   // Of every token of the items.
   std::vector<float> log_probs() {
-    const Batch batch = text(1U << 20, kItems);
+    const Batch batch = text(1U << 20, kOracleItems);
     std::vector<float> all(batch.targets.size());
     decoder_.score_tokens(batch.inputs, batch.targets, batch.rows, batch.length, all, {});
     return all;
@@ -118,7 +118,7 @@ struct Oracle {
     return fmt::format(
         "fp32 of our kernels and of OpenBLAS are apart: losses of {} steps {:.3g} nat (limit "
         "{:.3g}), scores of {} items {:.3g} nat (limit {:.3g})",
-        kSteps, loss_difference, kLossLimit, kItems, log_prob_difference, kLogProbLimit);
+        kSteps, loss_difference, kLossLimit, kOracleItems, log_prob_difference, kLogProbLimit);
   }
 };
 

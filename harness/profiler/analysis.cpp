@@ -8,13 +8,10 @@
 #include "harness/base/visible_text.hpp"
 #include "harness/doctor/lint.hpp"
 #include "harness/profiler/tables.hpp"
+#include "harness/profiler/time_text.hpp"
 
 namespace nb::profiler {
 namespace {
-
-double share(std::int64_t part, std::int64_t whole) {
-  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
-}
 
 std::string headline(const Analysis& analysis, const RankFigures& one, Language language) {
   std::string text =

@@ -16,7 +16,7 @@ struct ClassRow {
   OpClass one;
   std::string_view gpu, npu;
 };
-constexpr std::array kRows = {
+constexpr std::array kClasses = {
     ClassRow{OpClass::kCommunication, "nccl|rccl", "^hcom|hccl|^allreduce|^allgather|lcal"},
     ClassRow{OpClass::kAttention, "flash|fmha|attention",
              "flashattention|fusedinferattention|pagedattention|increflash|promptflash"},
@@ -93,7 +93,7 @@ OpClass class_of_gpu_kernel(std::string_view name) {
   std::string text = lowered(name);
   // A library whose name is no product of matrices.
   for (std::size_t at = 0; (at = text.find("fbgemm", at)) != text.npos;) text.erase(at, 6);
-  for (const ClassRow& row : kRows)
+  for (const ClassRow& row : kClasses)
     if (fits(text, row.gpu)) return row.one;
   return OpClass::kOther;
 }
@@ -105,7 +105,7 @@ OpClass class_of_npu_kernel(std::string_view name, std::string_view type, std::s
   if (core == "AI_CPU") return OpClass::kAiCpu;
   const bool has_type = !type.empty() && type != "N/A" && type != "0";
   const std::string text = lowered(has_type ? type : type_in_name(name));
-  for (const ClassRow& row : kRows)
+  for (const ClassRow& row : kClasses)
     if (fits(text, row.npu)) return row.one;
   // Kernels that people write themselves (Triton) have their own name as type.
   if (core.starts_with("MEMCPY")) return OpClass::kMemoryCopy;

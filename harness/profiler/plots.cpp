@@ -1,9 +1,9 @@
 #include "harness/profiler/plots.hpp"
 
+#include "harness/profiler/time_text.hpp"
+
 namespace nb::profiler {
 namespace {
-
-double ms(std::int64_t time_ns) { return static_cast<double>(time_ns) / 1e6; }
 
 void add_bar(PlotSeries& series, double start, double value, std::string label) {
   series.starts.push_back(start);

@@ -14,9 +14,6 @@
 namespace nb::profiler {
 namespace {
 
-double share(std::int64_t part, std::int64_t whole) {
-  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
-}
 Cell known(double value) { return value >= 0 ? Cell(value) : Cell(); }
 
 constexpr std::int64_t kAgreeNs = 100;         // file and kernels: 0.1 µs

@@ -15,4 +15,10 @@ std::optional<std::int64_t> ns_of(std::string_view text, TimeUnit unit = TimeUni
 // nullopt: empty, N/A, no number, not finite.
 std::optional<double> number_of(std::string_view text);
 
+constexpr double ms(std::int64_t time_ns) { return static_cast<double>(time_ns) / 1e6; }
+// 0 of nothing.
+constexpr double share(std::int64_t part, std::int64_t whole) {
+  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
+}
+
 }  // namespace nb::profiler

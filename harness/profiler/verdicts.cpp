@@ -9,6 +9,7 @@
 #include "harness/base/check.hpp"
 #include "harness/profiler/add_time.hpp"
 #include "harness/profiler/tables.hpp"
+#include "harness/profiler/time_text.hpp"
 
 namespace nb::profiler {
 namespace {
@@ -38,11 +39,6 @@ constexpr Threshold kThresholds[] = {
 };
 
 using Numbers = std::vector<std::pair<std::string, double>>;
-
-double share(std::int64_t part, std::int64_t whole) {
-  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
-}
-double ms(std::int64_t time_ns) { return static_cast<double>(time_ns) / 1e6; }
 
 struct Scene {
   const Profile& profile;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/base/hash.hpp"
+#include "harness/base/json_io.hpp"
 
 namespace nb {
 namespace {
@@ -57,7 +58,7 @@ Json facts_json(const ServerFacts& facts) {
             {"told", facts.model.told},
             {"chat_template",
              {{"by", facts.chat.by}, {"digest", facts.chat.digest}, {"tokens", facts.chat.tokens}}},
-            {"logit_step", facts.logit_step ? Json(*facts.logit_step) : Json()},
+            {"logit_step", optional_json(facts.logit_step)},
             {"probes", probes},
             {"canary",
              {{"prompt", sha256_hex(fmt::format("{}", fmt::join(facts.canary, " ")))},
@@ -89,7 +90,7 @@ std::string other_model(const Json& before, const Json& now) {
           "log-probabilities of a fixed prompt moved by {:.3g} nat, its noise by {:.3g}", largest,
           std::max(noise_of(before), noise_of(now)));
     if (a.empty() && was.at("tokens") != is.at("tokens"))
-      return "it goes on otherwise behind a fixed prompt";
+      return "it goes on differently behind a fixed prompt";
   } catch (const Json::exception&) {
     return "";  // a record of another form says nothing
   }

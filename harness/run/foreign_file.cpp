@@ -24,10 +24,6 @@ using std::string_view_literals::operator""sv;
 constexpr std::size_t kHeadBytes = 4096;
 constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // the safetensors format's own limit
 
-bool has(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
-
 unsigned byte_at(std::string_view head, std::size_t i) {
   return i < head.size() ? static_cast<unsigned char>(head[i]) : 0U;
 }
@@ -66,7 +62,7 @@ std::string zip_kind(std::string_view head) {
   const std::size_t length = byte_at(head, 26) | byte_at(head, 27) << 8U;
   const std::string_view first =
       head.substr(std::min<std::size_t>(30, head.size())).substr(0, length);
-  if (has(head, "/data.pkl")) return "a PyTorch checkpoint (zip archive of torch.save)";
+  if (contains(head, "/data.pkl")) return "a PyTorch checkpoint (zip archive of torch.save)";
   if (first.ends_with(".npy")) return "a NumPy archive (.npz)";
   return "a zip archive";
 }
@@ -94,12 +90,13 @@ std::string protobuf_kind(std::string_view head) {
 }
 
 std::string json_kind(std::string_view head) {
-  if (has(head, "\"weight_map\"")) return "the index of a sharded Hugging Face model";
-  if (has(head, "\"model_type\"") || has(head, "\"architectures\""))
+  if (contains(head, "\"weight_map\"")) return "the index of a sharded Hugging Face model";
+  if (contains(head, "\"model_type\"") || contains(head, "\"architectures\""))
     return "a Hugging Face config.json";
-  if (has(head, "\"added_tokens\"") && (has(head, "\"truncation\"") || has(head, "\"normalizer\"")))
+  if (contains(head, "\"added_tokens\"") &&
+      (contains(head, "\"truncation\"") || contains(head, "\"normalizer\"")))
     return "a Hugging Face tokenizer.json";
-  if (has(head, "\"tokenizer_class\"") || has(head, "\"added_tokens_decoder\""))
+  if (contains(head, "\"tokenizer_class\"") || contains(head, "\"added_tokens_decoder\""))
     return "a Hugging Face tokenizer_config.json";
   return "a JSON file";
 }
@@ -141,7 +138,7 @@ bool is_safetensors_of_others(const fs::path& path, std::string_view head) {
   std::uint64_t length = 0;
   for (std::size_t i = 8; i-- > 0;) length = length << 8U | byte_at(head, i);
   const std::string whole = read_head(path, 8 + std::min<std::uint64_t>(length, kMaxHeaderBytes));
-  return whole.size() == 8 + length && !has(whole, "\"model_config\"");
+  return whole.size() == 8 + length && !contains(whole, "\"model_config\"");
 }
 
 bool is_readable(const fs::path& path) { return std::ifstream(path, std::ios::binary).good(); }

@@ -15,7 +15,7 @@ void prefetch(const ConstAnyMatrix& x) {
   }
 }
 
-std::size_t bytes(std::int64_t words) { return static_cast<std::size_t>(words) * 4; }
+std::size_t word_bytes(std::int64_t words) { return static_cast<std::size_t>(words) * 4; }
 
 void save(const QueryRows& rows, std::int64_t first, std::int64_t count, const float* max,
           const float* sum) {
@@ -30,8 +30,8 @@ HeadKeys::HeadKeys(const AttentionFormat& format, std::int64_t capacity, std::in
       capacity_(capacity),
       dim_(dim),
       v_panel_(format.words(round_up(capacity, 2)) * format.tiles.width),
-      k_rows_(bytes(format.padded_keys(capacity) * format.words(dim))),
-      v_panels_(bytes(format.panels(dim) * v_panel_)) {}
+      k_rows_(word_bytes(format.padded_keys(capacity) * format.words(dim))),
+      v_panels_(word_bytes(format.panels(dim) * v_panel_)) {}
 
 void HeadKeys::append(const KeyRows& k, const KeyRows& v) {
   NB_CHECK(keys_ + k.rows <= capacity_ && k.rows == v.rows && k.cols == dim_ && v.cols == dim_,
@@ -42,7 +42,7 @@ void HeadKeys::append(const KeyRows& k, const KeyRows& v) {
                   k_rows_.words() + keys_ * format_.words(dim_));
   std::int64_t done = 0;
   if (keys_ % 2 == 1) {  // the pair that two pieces share
-    const Scratch pair(bytes(2 * dim_));
+    const Scratch pair(word_bytes(2 * dim_));
     last_value_.copy_row(0, pair.floats());
     v.copy_row(0, pair.floats() + dim_);
     append_values(matrix(pair.floats(), 2, dim_), keys_ - 1);
@@ -80,11 +80,11 @@ void HeadKeys::attend(const QueryRows& rows, float scale, std::int64_t window,
                       inner::RowsAhead* ahead) const {
   const inner::AttentionTiles& tiles = format_.tiles;
   const std::int64_t width = tiles.width, sum_stride = round_up(dim_, 16);
-  const Scratch q(bytes(format_.words(dim_) * width));
-  const Scratch scores(bytes(format_.padded_keys(capacity_) * width));
-  const Scratch weights(bytes(round_up(capacity_, 2) * width));
-  const Scratch sums(bytes(width * sum_stride));
-  const Scratch extremes(bytes(2 * width));
+  const Scratch q(word_bytes(format_.words(dim_) * width));
+  const Scratch scores(word_bytes(format_.padded_keys(capacity_) * width));
+  const Scratch weights(word_bytes(round_up(capacity_, 2) * width));
+  const Scratch sums(word_bytes(width * sum_stride));
+  const Scratch extremes(word_bytes(2 * width));
   inner::AttentionForward block = {.q = q.words(),
                                    .k = k_rows_.words(),
                                    .v = v_panels_.words(),
@@ -125,7 +125,7 @@ void attend_one_by_one(const AttentionFormat& format, const QueryRows& rows, con
   const std::int64_t dim = rows.q.cols, keys = rows.position + rows.q.rows;
   const std::int64_t scores_size = round_up(keys, 16) + inner::kKeysAtOnce;
   const std::int64_t sums_size = round_up(dim, 16), zeros_size = window > 0 ? dim : 0;
-  const Scratch scratch(bytes(scores_size + sums_size + zeros_size + dim + keys + 32));
+  const Scratch scratch(word_bytes(scores_size + sums_size + zeros_size + dim + keys + 32));
   float *scores = scratch.floats(), *sums = scores + scores_size, *zeros = sums + sums_size;
   std::uint32_t* words = scratch.words() + scores_size + sums_size + zeros_size;
   std::fill(zeros, zeros + zeros_size, 0.0f);

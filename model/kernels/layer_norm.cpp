@@ -19,7 +19,9 @@ void check_sizes(const char* op, std::int64_t cols, std::span<const float> gain,
            op, mean.size(), rstd.size(), rows);
 }
 
-std::size_t bytes(std::int64_t count) { return static_cast<std::size_t>(count) * sizeof(float); }
+std::size_t float_bytes(std::int64_t count) {
+  return static_cast<std::size_t>(count) * sizeof(float);
+}
 
 }  // namespace
 
@@ -36,10 +38,10 @@ void layer_norm(ConstMatrix x, std::span<const float> gain, std::span<const floa
   const inner::Table& table = inner::table();
   const int rounding = inner::rounding_of(storage);
   const auto width = static_cast<float>(x.cols);
-  const Scratch ones(bytes(x.cols));
+  const Scratch ones(float_bytes(x.cols));
   std::fill_n(ones.floats(), x.cols, 1.0f);
   each_row(x.rows, x.cols, [&](std::int64_t i) {
-    const Scratch scratch(bytes(x.cols));
+    const Scratch scratch(float_bytes(x.cols));
     float* c = scratch.floats();
     const float* from = x.row(i);
     const float m = table.dot(from, ones.floats(), x.cols) / width;  // fma(x, 1, sum) is the sum
@@ -66,10 +68,10 @@ void layer_norm_backward(ConstMatrix dy, ConstMatrix x, std::span<const float> g
   const inner::Table& table = inner::table();
   const int rounding = inner::rounding_of(storage);
   const auto width = static_cast<float>(x.cols);
-  const Scratch ones(bytes(x.cols));
+  const Scratch ones(float_bytes(x.cols));
   std::fill_n(ones.floats(), x.cols, 1.0f);
   each_row(x.rows, x.cols, [&](std::int64_t i) {
-    const Scratch of_g(bytes(x.cols)), of_n(bytes(x.cols));
+    const Scratch of_g(float_bytes(x.cols)), of_n(float_bytes(x.cols));
     float *g = of_g.floats(), *n = of_n.floats();
     const float m = mean[static_cast<std::size_t>(i)], r = rstd[static_cast<std::size_t>(i)];
     const float *d = dy.row(i), *from = x.row(i);

@@ -11,20 +11,20 @@ namespace {
 constexpr std::string_view kOurFile = "tokenizer.json";
 
 // The two files of GPT-2's form: OpenAI's names and Hugging Face's.
-struct Pair {
+struct FilePair {
   std::string_view encoder, merges;
 };
-constexpr Pair kPairs[] = {{"encoder.json", "vocab.bpe"}, {"vocab.json", "merges.txt"}};
+constexpr FilePair kPairs[] = {{"encoder.json", "vocab.bpe"}, {"vocab.json", "merges.txt"}};
 
 bool is_there(const fs::path& path) {
   std::error_code ignored;
   return fs::exists(path, ignored);
 }
 // The pair of which a folder has a file; OpenAI's where it has none.
-Pair pair_in(const fs::path& folder) {
-  for (const Pair& pair : kPairs)
+FilePair pair_in(const fs::path& folder) {
+  for (const FilePair& pair : kPairs)
     if (is_there(folder / pair.encoder) && is_there(folder / pair.merges)) return pair;
-  for (const Pair& pair : kPairs)
+  for (const FilePair& pair : kPairs)
     if (is_there(folder / pair.encoder) || is_there(folder / pair.merges)) return pair;
   return kPairs[0];
 }
@@ -64,7 +64,7 @@ Result<Vocabulary> load_vocabulary(const fs::path& path) {
   std::error_code ignored;
   if (!fs::is_directory(path, ignored)) return load_file(path);
   if (fs::exists(path / kOurFile, ignored)) return load_file(path / kOurFile);
-  const Pair pair = pair_in(path);
+  const FilePair pair = pair_in(path);
   if (is_there(path / pair.encoder) || is_there(path / pair.merges))
     return load_gpt2(path / pair.encoder, path / pair.merges);
   return bad_input(fmt::format("{}: a folder without {} or {} and {}; name a tokenizer file",

@@ -10,8 +10,6 @@
 namespace nb {
 namespace {
 
-std::span<const float> values_of(const Tensor& tensor) { return tensor.host(); }
-
 // What a rank updates.
 std::vector<Tensor*> trained_values(TrainedModel& model) {
   std::vector<Tensor*> all;
@@ -35,10 +33,9 @@ std::vector<Tensor*> state_of(const TrainedModel& model) {
 
 void put(const std::vector<Tensor*>& tensors, MessageWriter& message) {
   std::size_t bytes = sizeof(std::uint64_t);
-  for (const Tensor* tensor : tensors)
-    bytes += sizeof(std::uint64_t) + values_of(*tensor).size_bytes();
+  for (const Tensor* tensor : tensors) bytes += sizeof(std::uint64_t) + tensor->host().size_bytes();
   message.reserve(bytes).put(static_cast<std::uint64_t>(tensors.size()));
-  for (const Tensor* tensor : tensors) message.put_floats(values_of(*tensor));
+  for (const Tensor* tensor : tensors) message.put_floats(tensor->host());
 }
 
 void get(MessageReader& message, std::uint64_t count, const std::vector<Tensor*>& tensors) {

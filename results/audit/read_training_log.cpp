@@ -20,17 +20,17 @@ namespace nb {
 namespace {
 
 // Facts that are the middle, or the largest, of a column.
-struct Measured {
+struct MeasuredColumn {
   std::string_view fact, column;
   double divisor;  // the fact's unit in units of the column
   int decimals;
 };
-constexpr auto kMiddles = std::to_array<Measured>({
+constexpr auto kMiddles = std::to_array<MeasuredColumn>({
     {fact::kRate, column::kThroughput, 1, 0},
     {fact::kStepTime, column::kStepTime, 1e6, 2},
     {fact::kMfu, column::kMfu, 1, 4},
 });
-constexpr Measured kMemory = {fact::kMemory, column::kMemory, 1, 0};
+constexpr MeasuredColumn kMemory = {fact::kMemory, column::kMemory, 1, 0};
 
 Printed printed_of(double value, int decimals) {
   Printed printed;
@@ -57,7 +57,7 @@ double middle(std::vector<double> values) {
 }
 
 void add_measured(ReportedStage& stage) {
-  const auto add = [&](const Measured& measured, auto&& value_of) {
+  const auto add = [&](const MeasuredColumn& measured, auto&& value_of) {
     const CurveColumn* column = stage.curve.find(measured.column);
     if (column == nullptr || stage.facts.contains(std::string(measured.fact))) return;
     std::vector<double> values = stated(*column);
@@ -65,7 +65,7 @@ void add_measured(ReportedStage& stage) {
     stage.facts[std::string(measured.fact)] =
         printed_of(value_of(std::move(values)) / measured.divisor, measured.decimals);
   };
-  for (const Measured& measured : kMiddles) add(measured, middle);
+  for (const MeasuredColumn& measured : kMiddles) add(measured, middle);
   add(kMemory, [](std::vector<double> values) { return std::ranges::max(values); });
 }
 

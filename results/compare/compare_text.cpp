@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
+#include "harness/base/json_io.hpp"
 #include "harness/base/table.hpp"
 #include "results/compare/compare.hpp"
 #include "results/compare/headline.hpp"
@@ -27,11 +28,6 @@ std::string could_see(const std::optional<double>& min_detectable, const std::st
   return min_detectable ? fmt::format(" (a change of {} would have shown)",
                                       rounded_value(*min_detectable, unit))
                         : "";
-}
-
-Json optional_json(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
-Json interval_json(const std::optional<Interval>& interval) {
-  return interval ? Json{interval->low, interval->high} : Json();
 }
 
 std::string pair_title(const RecordPair& pair) {

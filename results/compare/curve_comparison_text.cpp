@@ -104,8 +104,6 @@ Json window_json(const std::optional<CurveWindow>& window) {
           {"difference", window->difference}};
 }
 
-Json step_json(const std::optional<std::int64_t>& step) { return step ? Json(*step) : Json(); }
-
 Json steady_json(const std::optional<SteadySide>& side) {
   if (!side) return {};
   return {{"points", side->points},
@@ -221,10 +219,10 @@ Json curves_json(const CurveComparison& curves) {
                 {"direction", name(column.direction)},
                 {"clock", name(column.clock)},
                 {"points", column.points},
-                {"not_finite_from_a", step_json(column.broken_a)},
-                {"not_finite_from_b", step_json(column.broken_b)}};
+                {"not_finite_from_a", optional_json(column.broken_a)},
+                {"not_finite_from_b", optional_json(column.broken_b)}};
     if (column.is_exact) {
-      one["differs_at"] = step_json(column.differs_at);
+      one["differs_at"] = optional_json(column.differs_at);
       one["differing_points"] = column.differing_points;
       if (column.differs_at) one.update({{"a", column.exact_a}, {"b", column.exact_b}});
     } else if (column.clock != Clock::kNone) {
@@ -233,9 +231,9 @@ Json curves_json(const CurveComparison& curves) {
       one.update({{"a", end_json(column.end_a)},
                   {"b", end_json(column.end_b)},
                   {"equal_points", column.equal_points},
-                  {"last_equal", step_json(column.last_equal)},
-                  {"one_sided_from", step_json(column.one_sided_from)},
-                  {"apart_from", step_json(column.apart_from)},
+                  {"last_equal", optional_json(column.last_equal)},
+                  {"one_sided_from", optional_json(column.one_sided_from)},
+                  {"apart_from", optional_json(column.apart_from)},
                   {"largest_lasting", window_json(column.largest)},
                   {"lasting_at_end", window_json(column.last)},
                   {"limit", column.limit},

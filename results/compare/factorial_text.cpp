@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "harness/base/json_io.hpp"
 #include "results/compare/factorial.hpp"
 #include "results/messages/sentences.hpp"
 #include "results/text/format.hpp"
@@ -26,14 +27,10 @@ std::string percent(double value, int decimals) {
   return (value < 0 && !is_zero ? "−" : "") + text;
 }
 
-Json interval_json(const std::optional<Interval>& interval) {
-  return interval ? Json{interval->low, interval->high} : Json();
-}
-
 Json estimate_json(const EffectEstimate& one) {
   return {{"effect", one.value},
           {"interval95", interval_json(one.interval95)},
-          {"share", one.share ? Json(*one.share) : Json()},
+          {"share", optional_json(one.share)},
           {"share_interval95", interval_json(one.share95)}};
 }
 

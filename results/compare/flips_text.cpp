@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "harness/base/json_io.hpp"
 #include "harness/base/subprocess.hpp"
 #include "results/compare/flips.hpp"
 #include "results/text/narrow_text.hpp"
@@ -61,13 +62,15 @@ std::string flip_text(const Flip& flip) {
                         kIndent + 2, "        ");
 }
 
-Json number(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
-
 Json side_json(const std::string& prediction, const std::optional<double>& value,
                const std::optional<double>& margin, const std::vector<float>& log_probs,
                const std::string& reason, const std::string& text) {
-  return {{"prediction", prediction}, {"mark", number(value)}, {"margin_nat", number(margin)},
-          {"log_probs", log_probs},   {"reason", reason},      {"text", text}};
+  return {{"prediction", prediction},
+          {"mark", optional_json(value)},
+          {"margin_nat", optional_json(margin)},
+          {"log_probs", log_probs},
+          {"reason", reason},
+          {"text", text}};
 }
 
 std::optional<double> score_of(const Flip& flip, bool side_a) {

@@ -15,7 +15,7 @@
 namespace nb {
 namespace {
 
-constexpr std::size_t kNamed = 3;  // scores that are named; the others are counted
+constexpr std::size_t kNamedScores = 3;  // scores that are named; the others are counted
 
 Sentence score_sentence(const Score& score) {
   std::string text =
@@ -29,11 +29,11 @@ Sentence list_of(std::vector<Score> scores) {
     return a.p.value_or(1) < b.p.value_or(1);
   });
   std::vector<Sentence> named;
-  for (std::size_t i = 0; i < std::min(scores.size(), kNamed); ++i)
+  for (std::size_t i = 0; i < std::min(scores.size(), kNamedScores); ++i)
     named.push_back(score_sentence(scores[i]));
   Sentence list = joined("join.list", std::move(named));
-  if (scores.size() <= kNamed) return list;
-  return message("list.and_more", std::move(list), scores.size() - kNamed);
+  if (scores.size() <= kNamedScores) return list;
+  return message("list.and_more", std::move(list), scores.size() - kNamedScores);
 }
 
 // "a drop of 0.9 pp would have shown": of the scores that are named.

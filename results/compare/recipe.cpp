@@ -19,7 +19,8 @@ using Recipe = std::map<std::string, Json>;
 
 constexpr std::size_t kLongestValue = 80;
 constexpr double kRounding = 1e-12;  // of a rate that was multiplied
-constexpr std::size_t kNamed = 12;   // settings that only one side says; the others are counted
+constexpr std::size_t kNamedSettings =
+    12;  // settings that only one side says; the others are counted
 
 // Members that are no settings of a recipe: of a captured run the command, what it was asked for
 // (taken apart below) and what is looked at on its own; of an emulated one what it ran on.
@@ -211,9 +212,11 @@ std::string short_text(const Json& value) {
 
 std::string named(const std::vector<std::string>& names) {
   const std::vector<std::string> first(
-      names.begin(), names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), kNamed)));
+      names.begin(),
+      names.begin() + static_cast<std::ptrdiff_t>(std::min(names.size(), kNamedSettings)));
   std::string text = fmt::format("{}", fmt::join(first, ", "));
-  if (names.size() > kNamed) text += fmt::format(" and {} more", names.size() - kNamed);
+  if (names.size() > kNamedSettings)
+    text += fmt::format(" and {} more", names.size() - kNamedSettings);
   return text;
 }
 

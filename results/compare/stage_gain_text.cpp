@@ -130,9 +130,6 @@ std::string stage_gains_text(const StageGains& gains) {
 
 Json stage_gains_json(const StageGains& gains) {
   Json rows = Json::array();
-  const auto number = [](const std::optional<double>& value) {
-    return value ? Json(*value) : Json();
-  };
   for (const StageGain& gain : gains.gains)
     rows.push_back({{"evaluation", gain.evaluation},
                     {"metric", gain.metric},
@@ -142,12 +139,11 @@ Json stage_gains_json(const StageGains& gains) {
                     {"a", gain.a},
                     {"b", gain.b},
                     {"difference", gain.difference},
-                    {"interval95",
-                     gain.interval95 ? Json{gain.interval95->low, gain.interval95->high} : Json()},
-                    {"p", number(gain.p)},
-                    {"p_holm", number(gain.p_holm)},
+                    {"interval95", interval_json(gain.interval95)},
+                    {"p", optional_json(gain.p)},
+                    {"p_holm", optional_json(gain.p_holm)},
                     {"is_part", gain.is_part},
-                    {"detectable", number(gain.min_detectable)},
+                    {"detectable", optional_json(gain.min_detectable)},
                     {"verdict", verdict_text(gain)}});
   return {{"schema", "npubench.stages/1"},
           {"first_line", stage_headline(gains)},

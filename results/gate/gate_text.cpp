@@ -4,6 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "harness/base/json_io.hpp"
 #include "results/gate/gate.hpp"
 #include "results/messages/sentences.hpp"
 #include "results/text/narrow_text.hpp"
@@ -71,8 +72,6 @@ std::string tables_text(const GateResult& result) {
         fmt::format("\n{} record{} bit-identical\n", identical, identical == 1 ? " is" : "s are");
   return text;
 }
-
-Json optional_json(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
 
 }  // namespace
 

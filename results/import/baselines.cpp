@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kPercent = 100;
+constexpr double kHundred = 100;
 
 std::string scalar_text(const YAML::Node& node) {
   return node && node.IsScalar() ? node.Scalar() : std::string();
@@ -89,10 +89,10 @@ void take_benchmark(const std::string& key, const YAML::Node& benchmark, const f
   if (std::ranges::find(run.series, name, &ForeignSeries::name) != run.series.end())
     name.filter = key;
   ForeignSeries& series = builder.series(run, name);
-  series.reported = is_accuracy ? *baseline / kPercent : *baseline;
+  series.reported = is_accuracy ? *baseline / kHundred : *baseline;
   series.primary = is_accuracy;
   if (threshold)
-    series.tolerance = is_accuracy ? *threshold / kPercent : std::fabs(1 - *threshold) * *baseline;
+    series.tolerance = is_accuracy ? *threshold / kHundred : std::fabs(1 - *threshold) * *baseline;
 }
 
 void take_case(const YAML::Node& test, const fs::path& path, ForeignBuilder& builder) {
@@ -210,9 +210,9 @@ Result<void> read_opencompass_baseline(const fs::path& path, ForeignBuilder& bui
         ForeignSeries& series = builder.series(run, *name);
         if (series.reported)
           return bad_input(fmt::format("{}: {} stands twice", place_of(path, score.second), text));
-        series.reported = *value / kPercent;
+        series.reported = *value / kHundred;
         series.direction = Direction::kHigher;
-        series.tolerance = tolerance_of(text) / kPercent;
+        series.tolerance = tolerance_of(text) / kHundred;
       }
     }
     return {};

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "harness/base/json_io.hpp"
 #include "harness/base/visible_text.hpp"
 #include "results/import/to_records.hpp"
 #include "results/text/narrow_text.hpp"
@@ -77,15 +78,14 @@ Json curve_json(const Curve& curve) {
   Json columns = Json::array();
   for (const CurveColumn& column : curve.columns) {
     const Ends ends = ends_of(column);
-    columns.push_back(
-        {{"name", column.name},
-         {"unit", column.unit},
-         {"direction", name(column.direction)},
-         {"clock", name(column.clock)},
-         {"values", ends.count},
-         {"first", ends.count > 0 ? Json(ends.first) : Json()},
-         {"last", ends.count > 0 ? Json(ends.last) : Json()},
-         {"not_finite_from", column.not_finite_from ? Json(*column.not_finite_from) : Json()}});
+    columns.push_back({{"name", column.name},
+                       {"unit", column.unit},
+                       {"direction", name(column.direction)},
+                       {"clock", name(column.clock)},
+                       {"values", ends.count},
+                       {"first", ends.count > 0 ? Json(ends.first) : Json()},
+                       {"last", ends.count > 0 ? Json(ends.last) : Json()},
+                       {"not_finite_from", optional_json(column.not_finite_from)}});
   }
   return {{"first_step", curve.steps.front()},
           {"last_step", curve.steps.back()},
@@ -142,24 +142,23 @@ Json explain_json(const ForeignResults& results) {
   for (const ForeignRun& run : results.runs) {
     Json series_list = Json::array();
     for (const ForeignSeries& series : run.series)
-      series_list.push_back(
-          {{"task", series.name.task},
-           {"filter", series.name.filter},
-           {"metric", series.name.metric},
-           {"primary", series.primary},
-           {"items", series.items.size()},
-           {"mean", series.items.empty() ? Json() : Json(mean_of_items(series))},
-           {"reported", series.reported ? Json(*series.reported) : Json()},
-           {"reported_stderr", series.reported_stderr ? Json(*series.reported_stderr) : Json()},
-           {"reported_n", series.reported_n},
-           {"available_n", series.available_n},
-           {"must_match", series.must_match}});
+      series_list.push_back({{"task", series.name.task},
+                             {"filter", series.name.filter},
+                             {"metric", series.name.metric},
+                             {"primary", series.primary},
+                             {"items", series.items.size()},
+                             {"mean", series.items.empty() ? Json() : Json(mean_of_items(series))},
+                             {"reported", optional_json(series.reported)},
+                             {"reported_stderr", optional_json(series.reported_stderr)},
+                             {"reported_n", series.reported_n},
+                             {"available_n", series.available_n},
+                             {"must_match", series.must_match}});
     Json metrics = Json::array();
     for (const Metric& metric : run.metrics)
       metrics.push_back({{"name", metric.name},
                          {"unit", metric.unit},
                          {"clock", name(metric.clock)},
-                         {"value", metric.value ? Json(*metric.value) : Json()}});
+                         {"value", optional_json(metric.value)}});
     Json read_from = Json::array();
     for (const auto& file : run.files) read_from.push_back(file.string());
     runs.push_back({{"harness", run.harness},

@@ -9,6 +9,7 @@
 
 #include "harness/base/check.hpp"
 #include "harness/base/hash.hpp"
+#include "harness/base/json_io.hpp"
 #include "results/store/json_reader.hpp"
 
 namespace nb {
@@ -129,18 +130,16 @@ Result<void> check(const Record& record) {
   return {};
 }
 
-Json number_or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
-
 Json metric_json(const Metric& metric) {
   return {{"name", metric.name},
-          {"value", number_or_null(metric.value)},
+          {"value", optional_json(metric.value)},
           {"reason_if_null", metric.reason_if_null},
           {"unit", metric.unit},
           {"direction", name(metric.direction)},
           {"clock", name(metric.clock)},
           {"n", metric.n},
-          {"low", number_or_null(metric.low)},
-          {"high", number_or_null(metric.high)}};
+          {"low", optional_json(metric.low)},
+          {"high", optional_json(metric.high)}};
 }
 
 Result<Metric> parse_metric(const Json& json, const std::string& where) {
@@ -226,7 +225,7 @@ Result<Json> record_json(const Record& record) {
                {"error", record.error},
                {"device", record.device},
                {"trained_on", record.trained_on},
-               {"seed", record.seed ? Json(*record.seed) : Json()},
+               {"seed", optional_json(record.seed)},
                {"settings", *record.settings},
                {"parents", record.parents},
                {"checkpoint", *record.checkpoint},

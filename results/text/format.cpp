@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
 
 #include "harness/base/table.hpp"
@@ -75,6 +77,9 @@ std::string rounded_value(double value, const std::string& unit) {
   return fmt::format("{:.2g}", value);
 }
 
+Json interval_json(const std::optional<Interval>& interval) {
+  return interval ? Json{interval->low, interval->high} : Json();
+}
 std::string interval_text(const Interval& interval, const std::string& unit) {
   return fmt::format("[{}, {}]", plain_signed(interval.low, unit),
                      plain_signed(interval.high, unit));

@@ -1,8 +1,10 @@
 // Numbers for people, by their unit: "12.3 ms", "1.2 GiB", "0.7350". Files keep full precision.
 #pragma once
 
+#include <optional>
 #include <string>
 
+#include "harness/base/json_io.hpp"
 #include "results/stats/stats.hpp"
 #include "results/store/record.hpp"
 
@@ -19,6 +21,7 @@ std::string plain_value(double value, const std::string& unit);
 std::string plain_signed(double value, const std::string& unit);
 std::string rounded_value(double value, const std::string& unit);  // two digits: "0.033"
 // Plain values.
+Json interval_json(const std::optional<Interval>& interval);  // [low, high], or null
 std::string interval_text(const Interval& interval, const std::string& unit);  // "[−0.02, +0.03]"
 std::string percent_text(double share);                                        // "+1.3 %"
 std::string p_text(double p);  // "0.0215", "< 0.0001"

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/base/csv.hpp"
+#include "harness/base/json_io.hpp"
 #include "harness/base/table.hpp"
 #include "harness/base/text_width.hpp"
 #include "harness/base/visible_text.hpp"
@@ -121,8 +122,6 @@ std::string number_or_empty(const std::optional<double>& value) {
   return value ? number_text(*value) : "";
 }
 
-Json number_or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
-
 Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
 Json seeds_json(const HistoryGroup& group) {
@@ -138,11 +137,11 @@ Json row_json(const HistoryRow& row) {
     level = {{"before", row.level->before}, {"after", row.level->after}, {"p", row.level->p}};
   return {{"run", row.run},
           {"when", text_or_null(row.when)},
-          {"value", number_or_null(row.value)},
+          {"value", optional_json(row.value)},
           {"reason", text_or_null(row.reason_if_null)},
           {"by_seed", row.by_seed},
-          {"low95", number_or_null(row.low)},
-          {"high95", number_or_null(row.high)},
+          {"low95", optional_json(row.low)},
+          {"high95", optional_json(row.high)},
           {"n", row.n > 0 ? Json(row.n) : Json()},
           {"changed", row.changed},
           {"level", std::move(level)}};

@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "harness/base/ascii.hpp"
 #include "results/messages/sentences.hpp"
 #include "results/training/columns.hpp"
 #include "results/training/curve_builder.hpp"
@@ -34,20 +35,18 @@ constexpr Part kOtherParts[] = {
     {"| ChatCORE:", "chatcore"},
 };
 
-bool has(std::string_view line, std::string_view what) { return line.find(what) != line.npos; }
-
 bool is_pretraining_step(std::string_view line) {
-  return line.starts_with("step ") && has(line, "| loss:") && has(line, "tok/sec:");
+  return line.starts_with("step ") && contains(line, "| loss:") && contains(line, "tok/sec:");
 }
 bool is_chat_step(std::string_view line) {
   return line.starts_with("Step ") &&
-         (has(line, "| Training loss:") ||
-          (has(line, "| Average reward:") && has(line, "| Average sequence length:")));
+         (contains(line, "| Training loss:") ||
+          (contains(line, "| Average reward:") && contains(line, "| Average sequence length:")));
 }
 bool is_validation(std::string_view line) {
   if (!line.starts_with("Step ")) return false;
   for (const Part& part : kOtherParts)
-    if (has(line, part.key)) return true;
+    if (contains(line, part.key)) return true;
   return false;
 }
 bool is_train_step(std::string_view line) {

@@ -19,7 +19,7 @@ bool is_old(std::string_view line) {
   return line.starts_with("s:") && line.size() > 2 && is_digit(line[2]) &&
          (line.find(" trl:") != line.npos || line.find(" tel:") != line.npos);
 }
-bool is_step(std::string_view line) { return is_new(line) || is_old(line); }
+bool is_nanogpt_step(std::string_view line) { return is_new(line) || is_old(line); }
 
 struct NanogptLogReading {
   CurveBuilder curve;
@@ -51,12 +51,12 @@ struct NanogptLogReading {
 
 }  // namespace
 
-bool is_nanogpt_log(std::string_view part, bool) { return any_line(part, is_step); }
+bool is_nanogpt_log(std::string_view part, bool) { return any_line(part, is_nanogpt_step); }
 
 Result<TrainingLog> read_nanogpt_log(const LogText& log) {
   NanogptLogReading reading;
   for_each_log_line(log, [&](std::string_view line, std::size_t number) {
-    if (is_step(line)) return reading.step(line, log.where, number);
+    if (is_nanogpt_step(line)) return reading.step(line, log.where, number);
     for (const std::string_view key : {"peak memory allocated:", "peak memory consumption:"})
       if (line.starts_with(key) && !reading.curve.empty())
         if (const auto memory = number_after(line, key))

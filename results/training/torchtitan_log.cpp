@@ -25,7 +25,7 @@ std::string plain(std::string_view line) {
   return text;
 }
 
-bool is_step(std::string_view line) {
+bool is_torchtitan_step(std::string_view line) {
   return line.find("step:") != line.npos && line.find("loss:") != line.npos &&
          line.find("memory:") != line.npos && line.find("GiB(") != line.npos &&
          line.find("tps:") != line.npos;
@@ -34,7 +34,7 @@ bool is_step(std::string_view line) {
 }  // namespace
 
 bool is_torchtitan_log(std::string_view part, bool) {
-  return part.find("tps:") != part.npos && any_line(part, is_step);
+  return part.find("tps:") != part.npos && any_line(part, is_torchtitan_step);
 }
 
 Result<TrainingLog> read_torchtitan_log(const LogText& log) {
@@ -42,7 +42,7 @@ Result<TrainingLog> read_torchtitan_log(const LogText& log) {
   std::int64_t last = -1, restarts = 0;
   std::optional<Error> error;
   for_each_log_line(log, [&](std::string_view raw, std::size_t number) {
-    if (!is_step(raw)) return;
+    if (!is_torchtitan_step(raw)) return;
     const std::string line = plain(raw);
     const std::size_t at = line.find("step:");
     const auto step = leading_integer(std::string_view(line).substr(at + 5));

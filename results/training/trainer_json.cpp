@@ -7,6 +7,7 @@
 // swift/megatron/callbacks/print.py, swift/pipelines/train/sft.py.
 #include <fmt/core.h>
 
+#include "harness/base/ascii.hpp"
 #include "results/messages/sentences.hpp"
 #include "results/training/columns.hpp"
 #include "results/training/curve_builder.hpp"
@@ -14,8 +15,6 @@
 
 namespace nb {
 namespace {
-
-bool has(std::string_view text, std::string_view what) { return text.find(what) != text.npos; }
 
 std::string_view first_line(std::string_view part) {
   const std::size_t begin = part.find_first_not_of(" \t\r\n");
@@ -67,9 +66,9 @@ std::string_view swift_column(std::string_view key) {
 
 bool is_trainer_state(std::string_view part, bool is_first) {
   if (is_swift_lines(part, is_first)) return false;  // whose last line holds a log_history too
-  return is_first && first_line(part).starts_with('{') && has(part, "\"log_history\"") &&
-         has(part, "\"global_step\"") &&
-         (has(part, "\"is_world_process_zero\"") || has(part, "\"epoch\""));
+  return is_first && first_line(part).starts_with('{') && contains(part, "\"log_history\"") &&
+         contains(part, "\"global_step\"") &&
+         (contains(part, "\"is_world_process_zero\"") || contains(part, "\"epoch\""));
 }
 
 Result<TrainingLog> read_trainer_state(const LogText& log) {
@@ -111,8 +110,8 @@ Result<TrainingLog> read_trainer_state(const LogText& log) {
 
 bool is_trainer_lines(std::string_view part, bool is_first) {
   const std::string_view line = first_line(part);
-  return is_first && line.starts_with('{') && has(line, "\"current_steps\"") &&
-         has(line, "\"total_steps\"");
+  return is_first && line.starts_with('{') && contains(line, "\"current_steps\"") &&
+         contains(line, "\"total_steps\"");
 }
 
 Result<TrainingLog> read_trainer_lines(const LogText& log) {
@@ -159,8 +158,8 @@ Result<TrainingLog> read_trainer_lines(const LogText& log) {
 // "global_step/max_steps": "5/100", of trainings with Megatron "iteration": "5/100".
 bool is_swift_lines(std::string_view part, bool is_first) {
   const std::string_view line = first_line(part);
-  return is_first && line.starts_with('{') && has(line, "\"elapsed_time\"") &&
-         has(line, "\"train_speed(") && !swift_step(line).empty();
+  return is_first && line.starts_with('{') && contains(line, "\"elapsed_time\"") &&
+         contains(line, "\"train_speed(") && !swift_step(line).empty();
 }
 
 Result<TrainingLog> read_swift_lines(const LogText& log) {
@@ -171,7 +170,7 @@ Result<TrainingLog> read_swift_lines(const LogText& log) {
   for_each_log_line(log, [&](std::string_view line, std::size_t number) {
     if (error || line.find_first_not_of(" \t") == line.npos) return;
     // What ends the file: where the checkpoints lie, and all lines once more.
-    if (has(line, "\"last_model_checkpoint\"")) {
+    if (contains(line, "\"last_model_checkpoint\"")) {
       result.ignored.push_back(message("log.summary", number));
       return;
     }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kMmluKeys = "question, subject, choices, answer";
 constexpr std::size_t kChoices = 4;
-const std::vector<std::string> kLetters = {"A", "B", "C", "D"};
+const std::vector<std::string> kMmluLetters = {"A", "B", "C", "D"};
 
 Result<ChoiceItem> mmlu_item(const Json& row, const std::string& where) {
   const bool is_wrapped = row.is_object() && row.contains("train") && !row.contains("question");
@@ -21,7 +21,7 @@ Result<ChoiceItem> mmlu_item(const Json& row, const std::string& where) {
   item.question = reader.text("question");
   item.subject = reader.text("subject");
   item.choices = reader.texts("choices");
-  item.letters = kLetters;
+  item.letters = kMmluLetters;
   const std::int64_t answer = reader.integer("answer");
   if (item.choices.size() != kChoices)
     reader.fail(fmt::format("{} choices; MMLU has {}", item.choices.size(), kChoices));

@@ -15,7 +15,7 @@ namespace nb {
 namespace {
 
 constexpr std::uint64_t kTestSeeds = 10'000'000;  // more than there are words
-constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz";
+constexpr std::string_view kAlphabet = "abcdefghijklmnopqrstuvwxyz";
 
 CPythonRandom draws_of(SpellingSplit split, std::uint64_t index) {
   switch (split) {
@@ -72,7 +72,7 @@ SpellingBeeItem spelling_bee_item(std::span<const std::string> words, SpellingSp
   CPythonRandom random = draws_of(split, index);
   SpellingBeeItem item;
   item.word = choice(random, words);
-  item.letter = random.random() < 0.9 ? choice(random, item.word) : choice(random, kLetters);
+  item.letter = random.random() < 0.9 ? choice(random, item.word) : choice(random, kAlphabet);
   item.count = std::count(item.word.begin(), item.word.end(), item.letter);
   std::string question(choice(random, kSpellingTemplates));
   if (random.random() < 0.3) question = lowered(question);

@@ -36,13 +36,13 @@ constexpr const char* kYaml = R"(icl_tasks:
 constexpr const char* kMeta =
     "Eval Task,Task Category,Random baseline,Description\ncolours,reasoning,50,\"one, two\"\n"
     "ends,knowledge,0,\n";
-constexpr std::string_view kBetween = "\n---\n";
+constexpr std::string_view kBeforeMeta = "\n---\n";
 
 // core.yaml, a line of "---", eval_meta_data.csv.
 Result<void> fuzz_bundle(std::string_view bytes) {
-  const std::size_t at = std::min(bytes.find(kBetween), bytes.size());
+  const std::size_t at = std::min(bytes.find(kBeforeMeta), bytes.size());
   const std::string_view csv =
-      at == bytes.size() ? std::string_view(kMeta) : bytes.substr(at + kBetween.size());
+      at == bytes.size() ? std::string_view(kMeta) : bytes.substr(at + kBeforeMeta.size());
   NB_TRY(const CoreBundle bundle,
          parse_core_bundle(bytes.substr(0, at), csv, "core.yaml", "meta.csv"));
   return {};
@@ -155,7 +155,7 @@ Result<void> fuzz_plain_text(std::string_view bytes) {
 void add_evals_targets(FuzzTargets& targets) {
   const auto seed = [](std::string text) { return [text] { return std::vector{text}; }; };
   targets.push_back({"bundle", "core.yaml and eval_meta_data.csv", "", fuzz_bundle,
-                     seed(std::string(kYaml) + std::string(kBetween).substr(1) + kMeta)});
+                     seed(std::string(kYaml) + std::string(kBeforeMeta).substr(1) + kMeta)});
   targets.push_back({"own_tasks", "tasks of one's own (YAML)", "", fuzz_own_tasks, seed(kYaml)});
   targets.push_back(
       {"core_choices", "rows of multiple choice", "",
