@@ -3,7 +3,8 @@
 # qemu-user, level by level (scalar, neon). The digests of tests/golden/digests.json are those of x86.
 # Nothing of the product is precompiled in this build, so each of its sources and headers shows that it includes what it
 # uses; those that are not run are only read by the compiler. Each that does not compile is one failure.
-# --short builds npubench in large units with precompiled headers (NB_QUICK), reads no other source, and runs less.
+# --short builds npubench in units of sixteen sources with precompiled headers (NB_QUICK), reads no other source, and
+# runs less.
 # Packages, libraries and build are fetched and made on the first call. The last line is
 # "N passed, N failed, N skipped".
 #   bash tests/aarch64.sh [--short]
@@ -64,7 +65,7 @@ cmake --build "$build" -j "$(nproc)" --target "${targets[@]}"
 
 passed=0 failed=0 skipped=0
 
-# Commands for what the targets are not made of, one a line, without their outputs: the compiler checks and writes nothing.
+# Commands for what the targets are not made of, one per line, without their outputs: the compiler checks and writes nothing.
 others() {
   ninja -C "$build" -t inputs "${targets[@]}" | python3 -c '
 import json, shlex, sys

@@ -1,15 +1,17 @@
 #!/usr/bin/env bash
-# Everything that must hold before a change is merged: packages, build (every header alone too), format,
-# architecture and all other tests. The last line is "N passed, N failed, N skipped", over single tests.
+# Everything that must hold before a change is merged: packages, build, format, architecture and all other tests.
+# The last line is "N passed, N failed, N skipped", over single tests.
 #   bash tests/check.sh           release build, all tests
+#   bash tests/check.sh --alone   what units of sixteen sources hide: every header alone, and that no source calls a
+#                                 function of another's own namespace (tests/units.py)
 #   bash tests/check.sh --asan    the same under the address and undefined-behaviour sanitizers
 #   bash tests/check.sh --tsan    what threads do together under the thread sanitizer: harness/base, collectives, faults of
 #                                 ranks, and each kind of mesh in training (TSAN of nb_test, harness/cmake/nb.cmake)
 #   bash tests/check.sh --aarch64 all sources, and every header alone, compiled for AArch64 without precompiled headers;
 #                                 a fast subset of the tests under qemu (tests/aarch64.sh); --aarch64 --short: npubench
-#                                 in large units, and two test programs
+#                                 and two test programs only
 #   bash tests/check.sh --fuzz SECONDS   every parser under a fuzzer, for so long in all (tests/fuzz)
-# Continuous integration (.ci/run) runs the one without options.
+# Continuous integration (.ci/run) runs the first two, and --aarch64 --short.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 exec </dev/null
@@ -19,6 +21,7 @@ targets=()
 only=()
 case "${1:-}" in
   '') ;;
+  --alone) targets=(nb_headers) ;;
   --asan) preset=asan ;;
   --tsan)
     preset=tsan
@@ -32,7 +35,7 @@ case "${1:-}" in
     exit 0
     ;;
   *)
-    echo "check.sh: unknown option $1; there are --asan, --tsan, --aarch64, --fuzz and --help" >&2
+    echo "check.sh: unknown option $1; there are --alone, --asan, --tsan, --aarch64, --fuzz and --help" >&2
     exit 64
     ;;
 esac
@@ -45,6 +48,32 @@ step() { printf '\n== %s (%d s)\n' "$1" "$SECONDS"; }
 
 step packages
 bash harness/packages.sh --tests
+launcher=()
+if command -v ccache >/dev/null; then
+  launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+fi
+
+if [ "${targets[*]}" = nb_headers ]; then
+  step "every header alone"
+  cmake --preset "$preset" -DNB_HEADER_TESTS=ON "${launcher[@]}"
+  failed=0
+  said=$(cmake --build "$build" -j "$jobs" --target nb_headers -- -k 0) || {
+    printf '%s\n' "$said"
+    failed=$(grep -c '^FAILED: ' <<<"$said") || failed=1
+  }
+  headers=$(ninja -C "$build" -t commands nb_headers | grep -c -- ' -c [^ ]*/alone/')
+  echo "$headers headers, $failed do not stand alone"
+  step "no source calls another's own functions"
+  said=$(python3 tests/units.py "$build") || true
+  printf '%s\n' "$said"
+  units=0 mixed=1
+  if [[ ${said##*$'\n'} =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed ]]; then
+    units=${BASH_REMATCH[1]} mixed=${BASH_REMATCH[2]}
+  fi
+  printf '\n(%d s)\n' "$SECONDS"
+  echo "$((headers - failed + units)) passed, $((failed + mixed)) failed, 0 skipped"
+  exit $((failed + mixed > 0))
+fi
 
 step "format"
 format_failed=0
@@ -78,12 +107,7 @@ else
 fi
 
 step "build $preset"
-options=(-DNB_HEADER_TESTS=ON)
-[ "$preset" = release ] || options=(-DNB_HEADER_TESTS=OFF)
-if command -v ccache >/dev/null; then
-  options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
-fi
-cmake --preset "$preset" "${options[@]}"
+cmake --preset "$preset" -DNB_HEADER_TESTS=OFF "${launcher[@]}"
 if [ ${#targets[@]} -gt 0 ]; then
   cmake --build "$build" -j "$jobs" --target "${targets[@]}"
 else

@@ -1,4 +1,4 @@
-# How every part of npubench is compiled: one library a folder, strict warnings, no contraction of
+# How every part of npubench is compiled: one library per folder, strict warnings, no contraction of
 # floating-point expressions (bits are the contract, see README "Same bits").
 include_guard()
 find_package(PkgConfig REQUIRED)
@@ -27,7 +27,7 @@ endif()
 list(JOIN nb_hardening " " nb_hardening)
 # For sanitizers and tests/aarch64.sh --short: half of the time to compile. The bits are those of -O2: neither level
 # contracts or reorders floating-point expressions.
-option(NB_QUICK "compile for a short build instead of a short run: -O1, every component in large units" OFF)
+option(NB_QUICK "compile for a short build instead of a short run: -O1" OFF)
 set(nb_level -O2)
 set(nb_hot -O3)  # for what every byte passes through
 if(NB_QUICK)  # one level for all: GCC 12 crashes where headers were precompiled at -O1 and are used at another
@@ -101,57 +101,60 @@ nb_precompiled(nb_precompiled_json DEPS fmt::fmt nlohmann_json::nlohmann_json
                HEADERS ${nb_common_headers} <nlohmann/json.hpp>)
 set(nb_includes_json "^#include (<nlohmann/json.hpp>|\"results/store/json_reader.hpp\")")
 
-# nb_use_precompiled(TARGET COMMON JSON): the target's sources use the precompiled headers of JSON where they include
-# the JSON library themselves, else those of COMMON.
-function(nb_use_precompiled target common json)
-  if(NB_ALONE)
-    return()
+# nb_units(COMPONENT SOURCES): which sources of this list are one unit; takes the words UNIT out of it.
+function(nb_units component sources)
+  set(is_said OFF)
+  if(UNIT IN_LIST ${sources})
+    set(is_said ON)
   endif()
-  get_target_property(sources ${target} SOURCES)
-  foreach(source ${sources})
-    get_source_file_property(is_generated ${source} GENERATED)
-    if(is_generated OR NOT source MATCHES "[.]cpp$")
-      continue()
+  cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR BASE_DIRECTORY ${CMAKE_SOURCE_DIR} OUTPUT_VARIABLE folder)
+  set(unit 0)
+  set(size 0)
+  foreach(source ${${sources}})
+    if(source STREQUAL UNIT OR (NOT is_said AND size EQUAL 16))
+      math(EXPR unit "${unit} + 1")
+      set(size 0)
     endif()
-    file(STRINGS ${source} found REGEX ${nb_includes_json} LIMIT_COUNT 1)
-    set(header ${${common}_header})
-    if(found)
-      set(header ${${json}_header})
+    if(source MATCHES "[.]cpp$")
+      set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${unit})
+      math(EXPR size "${size} + 1")
+      if(is_said)
+        set_property(GLOBAL APPEND_STRING PROPERTY nb_units "${component} ${unit}\t${folder}/${source}\n")
+      endif()
     endif()
-    set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS -Winvalid-pch -include ${header})
-    set_property(SOURCE ${source} APPEND PROPERTY OBJECT_DEPENDS ${header}${nb_precompiled_ending})
   endforeach()
+  list(REMOVE_ITEM ${sources} UNIT)
+  set(${sources} ${${sources}} PARENT_SCOPE)
 endfunction()
 
-# nb_component(NAME SOURCES a.cpp b.cpp DEPS nb_base fmt::fmt ... [COLD] [LARGE_UNITS]): the library of one folder.
+# nb_component(NAME SOURCES a.cpp b.cpp DEPS nb_base fmt::fmt ... [COLD] [PRECOMPILED p]): the library of one folder.
 # COLD: nothing in it runs long, so it is optimised for a short build.
-# LARGE_UNITS: eight sources are compiled as one, which halves the time: most of it is spent reading headers. The digest
-# of a node's code is taken by unit, so a node is renewed by a change in any of the eight and in what they call: not for
-# folders that connect trainings with evaluations (train, run, plan, suite, evals) or that change often (store). Not for
-# another processor (NB_ALONE).
+# PRECOMPILED: the headers of nb_precompiled that its sources read, where JSON and the common ones are not all.
+# Sixteen sources are compiled as one unit, which halves the time: most of it is spent reading headers. The digest of a
+# node's code is taken by unit, so a node is renewed by a change in any of them and in what they call. Where the
+# kinds of nodes run different sources of a folder, it says which sources are one unit, and by whom they are run:
+# SOURCES UNIT a.cpp b.cpp UNIT c.cpp; tests/aarch64.sh shows that this is so (code_digest.py --units).
+# tests/units.py shows that no source calls a function of another's own namespace.
+# Not for another processor (NB_ALONE), where each is compiled by itself.
 # With NB_HEADER_TESTS every header that no source begins with is also compiled alone, except those that match a
 # regular expression of NOT_ALONE (they need flags of their own).
 function(nb_component name)
-  cmake_parse_arguments(ARG "COLD;LARGE_UNITS" "" "SOURCES;DEPS;NOT_ALONE" ${ARGN})
-  if(NB_ALONE)
-    set(ARG_LARGE_UNITS OFF)
-  elseif(NB_QUICK AND NOT ARG_SOURCES MATCHES TARGET_OBJECTS)  # not those with flags of their own (kernels' levels)
-    set(ARG_LARGE_UNITS ON)
-  endif()
+  cmake_parse_arguments(ARG "COLD" "PRECOMPILED" "SOURCES;DEPS;NOT_ALONE" ${ARGN})
+  nb_units(${name} ARG_SOURCES)
   add_library(${name} STATIC ${ARG_SOURCES})
   target_link_libraries(${name} PUBLIC nb_flags ${ARG_DEPS})
-  if(ARG_LARGE_UNITS)
-    set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
-    nb_any_source_matches(has_json ${nb_includes_json} ${ARG_SOURCES})
-    set(precompiled nb_precompiled_common)
-    if(has_json)
-      set(precompiled nb_precompiled_json)
+  if(NOT NB_ALONE)
+    set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+    if(NOT ARG_PRECOMPILED)
+      nb_any_source_matches(has_json ${nb_includes_json} ${ARG_SOURCES})
+      set(ARG_PRECOMPILED nb_precompiled_common)
+      if(has_json)
+        set(ARG_PRECOMPILED nb_precompiled_json)
+      endif()
     endif()
-    target_precompile_headers(${name} REUSE_FROM ${precompiled})
+    target_precompile_headers(${name} REUSE_FROM ${ARG_PRECOMPILED})
     # A type of a source's own namespace is one of another file here: this file includes it.
     target_compile_options(${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
-  else()
-    nb_use_precompiled(${name} nb_precompiled_common nb_precompiled_json)
   endif()
   if(ARG_COLD)
     target_compile_options(${name} PRIVATE ${nb_cold})
@@ -187,10 +190,16 @@ function(nb_component name)
       list(APPEND units ${unit})
     endforeach()
     if(units)
-      add_library(${name}_headers OBJECT ${units})
+      add_library(${name}_headers OBJECT EXCLUDE_FROM_ALL ${units})
+      if(NOT TARGET nb_headers)
+        add_custom_target(nb_headers)
+      endif()
+      add_dependencies(nb_headers ${name}_headers)
       target_link_libraries(${name}_headers PRIVATE ${name})
       target_compile_options(${name}_headers PRIVATE ${nb_cold})  # only their reading matters
-      nb_use_precompiled(${name}_headers nb_precompiled_common nb_precompiled_common)
+      if(NOT NB_ALONE)
+        target_precompile_headers(${name}_headers REUSE_FROM nb_precompiled_common)
+      endif()
     endif()
   endif()
 endfunction()
@@ -200,7 +209,7 @@ function(nb_any_source_matches result regex)
   set(${result} OFF PARENT_SCOPE)
   foreach(source ${ARGN})
     get_source_file_property(is_generated ${source} GENERATED)
-    if(is_generated)
+    if(is_generated OR NOT source MATCHES "[.]cpp$")
       continue()
     endif()
     file(STRINGS ${source} found REGEX ${regex} LIMIT_COUNT 1)

@@ -45,6 +45,11 @@ foreach(kind dataset tokenizer shards conversations train eval micro predict pro
   list(JOIN begins_${kind} "," begins)
   list(APPEND NB_CODE_DIGEST_COMMAND "--kind=${kind}=${begins}")
 endforeach()
+if(NB_ALONE)
+  get_property(units GLOBAL PROPERTY nb_units)
+  file(CONFIGURE OUTPUT ${table}.units CONTENT "${units}" @ONLY)
+  list(APPEND NB_CODE_DIGEST_COMMAND --units ${table}.units)
+endif()
 add_custom_command(OUTPUT ${table}
   COMMAND ${NB_CODE_DIGEST_COMMAND} --output ${table}
   DEPENDS ${objects} ${table}.objects ${CMAKE_CURRENT_LIST_DIR}/code_digest.py

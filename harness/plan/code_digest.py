@@ -261,6 +261,21 @@ std::span<const CodeDigest> code_table() {{ return kDigests; }}
 """
 
 
+def check_units(path, runs):
+    """Stops where kinds run some sources of a unit of the other builds and not the others. Only a build
+    that compiles each source by itself can tell. runs: file -> kinds that run it."""
+    units = defaultdict(lambda: defaultdict(list))
+    for line in path.read_text().splitlines():
+        unit, source = line.split("\t")
+        units[unit][", ".join(sorted(runs[source])) or "no node"].append(source)
+    said = [f"{unit}: these sources are not run by the same kinds of nodes and cannot be one unit "
+            "(UNIT in CMakeLists.txt):\n" +
+            "\n".join(f"  {kinds}: {' '.join(sources)}" for kinds, sources in sorted(parts.items()))
+            for unit, parts in sorted(units.items()) if len(parts) > 1]
+    if said:
+        sys.exit("\n".join(said))
+
+
 def write_if_different(path, text):
     if not path.exists() or path.read_text() != text:
         path.write_text(text)
@@ -275,6 +290,7 @@ def main():
     parser.add_argument("--compiler", required=True, help="its name and version")
     parser.add_argument("--kind", action="append", required=True, metavar="KIND=FILE,FILE",
                         help="sources in which a node kind begins")
+    parser.add_argument("--units", help="file of lines unit<TAB>source; those of a unit must be run by the same kinds")
     parser.add_argument("--output", help="C++ file to write, only when it changes")
     parser.add_argument("--mutate", action="store_true",
                         help="instead: change every file of every kind in memory, one by one, and say "
@@ -282,12 +298,16 @@ def main():
     options = parser.parse_args()
     program = Program(options)
     kinds, sources = {}, []
-    begins = {}
+    begins, runs = {}, defaultdict(set)
     for kind_text in options.kind:
         kind, _, files = kind_text.partition("=")
         begins[kind] = tuple(files.split(","))
         kinds[kind], names = program.components(begins[kind])
         sources += [f"{kind}\t{name}\n" for name in names]
+        for name in names:
+            runs[name].add(kind)
+    if options.units:
+        check_units(Path(options.units), runs)
     if options.mutate:
         sys.exit(mutate(program, begins, kinds, sources))
     output = Path(options.output)

@@ -40,8 +40,9 @@ class SmallProgram {
   void set_flags(const std::string& unit, const std::string& flags) { flags_[unit] = flags; }
   std::string launcher;
   std::string compiler = "GNU 12.2.0";
+  std::string units;  // lines "unit<TAB>source"
 
-  // The generated table.
+  // The generated table; where the call fails, what it said.
   std::string table() const {
     Json commands = Json::array();
     for (const char* unit : kUnits) {
@@ -54,12 +55,26 @@ class SmallProgram {
                            object_of(unit).string() + " -c " + (root_ / unit).string()}});
     }
     EXPECT_TRUE(write_json(root_ / "build/compile_commands.json", commands));
-    const auto result =
-        run_subprocess({NB_PYTHON, NB_SOURCE_DIR "/harness/plan/code_digest.py", "--source",
-                        root_.path().string(), "--build", (root_ / "build").string(), "--objects",
-                        (root_ / "build/objects").string(), "--nm", NB_NM, "--compiler=" + compiler,
-                        "--kind=train=a/x.cpp", "--output", (root_ / "build/table.cpp").string()});
-    EXPECT_TRUE(result && result->exit_code == 0) << result->err;
+    std::vector<std::string> call = {NB_PYTHON,
+                                     NB_SOURCE_DIR "/harness/plan/code_digest.py",
+                                     "--source",
+                                     root_.path().string(),
+                                     "--build",
+                                     (root_ / "build").string(),
+                                     "--objects",
+                                     (root_ / "build/objects").string(),
+                                     "--nm",
+                                     NB_NM,
+                                     "--compiler=" + compiler,
+                                     "--kind=train=a/x.cpp",
+                                     "--output",
+                                     (root_ / "build/table.cpp").string()};
+    if (!units.empty()) {
+      EXPECT_TRUE(write_file(root_ / "build/units", units));
+      call.insert(call.end(), {"--units", (root_ / "build/units").string()});
+    }
+    const auto result = run_subprocess(call);
+    if (!result || result->exit_code != 0) return result ? result->err : "";
     return read_file(root_ / "build/table.cpp").value_or("");
   }
 
@@ -156,6 +171,18 @@ TEST(CodeDigest, ChangesWithTheCompiler) {
   EXPECT_NE(line_of(program.table(), "compiler and flags"), line_of(before, "compiler and flags"));
 }
 
+// Compiled as one unit, a change of c/rest.cpp would change what runs a/x.cpp.
+TEST(CodeDigest, SourcesOfAUnitAreRunByTheSameKinds) {
+  SmallProgram program;
+  const std::string before = program.table();
+  program.units = "one 1\ta/x.cpp\none 1\tb/z.cpp\none 2\tc/rest.cpp\n";
+  EXPECT_EQ(program.table(), before);
+  program.units = "one 1\ta/x.cpp\none 1\tc/rest.cpp\n";
+  EXPECT_EQ(program.table(),
+            "one 1: these sources are not run by the same kinds of nodes and cannot be one unit "
+            "(UNIT in CMakeLists.txt):\n  no node: c/rest.cpp\n  train: a/x.cpp\n");
+}
+
 TEST(CodeDigest, UnchangedSourcesLeaveTheFileAlone) {
   const SmallProgram program;
   program.table();
@@ -198,9 +225,8 @@ TEST(CodeDigest, LeavesOutWhatANodesProcessDoesNotRun) {
   for (const char* file : {"results/gate/gate.cpp", "results/compare/compare.cpp",
                            "report/report.cpp", "harness/cli/report.cpp"})
     EXPECT_FALSE(runs("train", file)) << file;
-  // Large units (NB_QUICK) link a folder as a whole.
   for (const char* file : {"evals/evaluate.cpp", "evals/task_registry.cpp"})
-    EXPECT_EQ(runs("train", file), NB_LARGE_UNITS) << file;
+    EXPECT_FALSE(runs("train", file)) << file;
   for (const char* kind : {"train", "eval", "dataset", "tokenizer", "shards", "predict", "micro"}) {
     EXPECT_FALSE(runs(kind, "results/gate/gate.cpp")) << kind;
     EXPECT_FALSE(runs(kind, "report/sections.cpp")) << kind;
