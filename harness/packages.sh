@@ -3,7 +3,7 @@
 # nothing when all are there. The names for dnf are Fedora's, whose openEuler has most; what it lacks dnf names.
 #   bash harness/packages.sh            install what is missing (as root or through sudo)
 #   bash harness/packages.sh --tests    and what tests alone need: PyTorch (harness/capture), OpenMPI (harness/mpi)
-#   bash harness/packages.sh --list     print Debian's names, one a line; --list-rpm: Fedora's
+#   bash harness/packages.sh --list     print Debian's names, one per line; --list-rpm: Fedora's
 # NPUBENCH_SKIP_PACKAGES=1 leaves the packages to you.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -67,7 +67,7 @@ PlotSeries values_of(const HistoryGroup& group, const std::map<std::string, doub
   return series;
 }
 
-// Horizontal pieces, one a level, joined where it changes.
+// Horizontal pieces, one per level, joined where it changes.
 PlotSeries levels_of(const HistoryGroup& group, const std::map<std::string, double>& places) {
   PlotSeries series;
   series.title = "mean of a level";

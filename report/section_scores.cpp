@@ -44,8 +44,8 @@ TextTable table_of(const Words& say, const Comparison& c, const std::vector<Diff
   return table;
 }
 
-// Pairs as they were, a row a metric that is not equal to the last bit; a real clock's noise has no
-// place beside them.
+// Pairs as they were, a row per metric that is not equal to the last bit; a real clock's noise has
+// no place beside them.
 TextTable pair_table(const Words& say, const Comparison& c) {
   TextTable table{
       {say("node"), say("metric"), "A: " + short_label(c.label_a), "B: " + short_label(c.label_b),

@@ -124,7 +124,7 @@ void add_table(std::vector<Block>& blocks, const std::string& caption, TextTable
   if (!table.rows.empty()) blocks.emplace_back(TableBlock{caption, std::move(table), folded});
 }
 
-// A row a node and device.
+// A row per node and device.
 TextTable node_table(const Words& say, const std::vector<Node>& nodes, Clock clock) {
   TextTable table{{say("node"), say("device"), say("step_time"), say("throughput"), "MFU",
                    say("peak_memory"), say("seeds")},

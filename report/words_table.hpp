@@ -68,7 +68,7 @@ inline constexpr PhraseRow kPhrases[] = {
     {"card_hours", "card-hours", "卡时"},
     {"prediction", "prediction", "预测"},
     {"fits", "fits", "放得下"},
-    {"rows_a_card", "rows a card", "每卡行数"},
+    {"rows_a_card", "rows per card", "每卡行数"},
     {"yes", "yes", "是"},
     {"fits_not", "no; {} rows would", "否；{} 行可以"},
     {"step_time", "step time", "单步时间"},

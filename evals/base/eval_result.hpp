@@ -1,4 +1,4 @@
-// What an evaluation returns: metrics, one record an item, and what must be equal before two such
+// What an evaluation returns: metrics, one record per item, and what must be equal before two such
 // results may be compared. A plain value in the words of results/store/record.hpp; whoever runs the
 // evaluation stores it.
 #pragma once

@@ -31,7 +31,7 @@ struct Task {
   std::string_view dataset;  // name or group in the data manifest, or one of the two above
   std::int64_t rows = 0;     // in the dataset; 0: generated, as many as asked for
   int shots = 0;
-  // Of prompts and grading; raised when the same model could score otherwise.
+  // Of prompts and grading; raised when the same model could score differently.
   std::string_view version;
   // What can stand behind the id and a colon: a part of the items ("mmlu:anatomy") or another way
   // to grade them ("gsm8k:flexible"), a task of its own then. nullptr: nothing can.

@@ -13,7 +13,7 @@
 
 namespace nb {
 
-// One JSON object a line: {query, choices, gold}, {context_options, continuation, gold} or
+// One JSON object per line: {query, choices, gold}, {context_options, continuation, gold} or
 // {context, continuation} by type; other keys are ignored, as in the reference. A byte order mark,
 // CRLF and blank lines are accepted. Errors name file and line, and what is wrong there. No rows is
 // an error.

@@ -72,7 +72,7 @@ Result<DataManifest> parse_data_manifest(std::string_view text, const std::strin
                "version of this format",
                &schema,
                {.min = kManifestSchema, .max = kManifestSchema, .required = true}},
-              {"files", "one entry a file", list(&files), {.required = true}}};
+              {"files", "one entry per file", list(&files), {.required = true}}};
     }
   };
   NB_TRY(Document document, parse_struct<Document>(json, where));

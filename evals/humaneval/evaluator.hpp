@@ -14,7 +14,7 @@
 
 namespace nb {
 
-// Part of comparability: raise it when the same text could be graded otherwise.
+// Part of comparability: raise it when the same text could be graded differently.
 inline constexpr std::string_view kHumanEvalVersion = "humaneval-2";
 
 // Reads the data, finds a sandbox and runs the canonical solutions of a few problems in it: an

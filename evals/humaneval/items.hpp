@@ -20,9 +20,9 @@ struct HumanEvalProblem {
   std::string test;                // defines check(candidate)
 };
 
-// One JSON object a line, plain or gzip; other keys are ignored. Errors name file and line; doubled
-// task ids and an entry point that is no identifier are errors, no problems too. A byte order mark,
-// CRLF and blank lines are accepted.
+// One JSON object per line, plain or gzip; other keys are ignored. Errors name file and line;
+// doubled task ids and an entry point that is no identifier are errors, no problems too. A byte
+// order mark, CRLF and blank lines are accepted.
 Result<std::vector<HumanEvalProblem>> parse_humaneval(std::string_view text,
                                                       const std::string& where);
 Result<std::vector<HumanEvalProblem>> read_humaneval(const std::filesystem::path& path);

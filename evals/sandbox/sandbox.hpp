@@ -38,7 +38,8 @@ std::map<std::string, std::string> environment(const Ability& ability);
 // Finds the strongest level that works here, by running small programs: one that must pass, one
 // that must fail, and one that tries to get out. NPUBENCH_SANDBOX=bubblewrap|landlock allows that
 // level only; NPUBENCH_PYTHON names another interpreter under /usr. Where no level works, an error
-// that says why each does not and which container flags help. Found once a process and environment.
+// that says why each does not and which container flags help. Found once per process and
+// environment.
 Result<Ability> probe();
 
 // Time is what the program used, not what passed on a busy host: CPU time of all its threads, and

@@ -976,7 +976,7 @@ class RankLog:
 
 
 class MemoryLog:
-    """memory_record.csv with the columns of Ascend's profiler, a row a step: what PyTorch holds of the card (PTA, which
+    """memory_record.csv with the columns of Ascend's profiler, a row per step: what PyTorch holds of the card (PTA, which
     both CUDA and NPU count), and what the process has of the host (APP).
     """
     HEADER = "Component,Timestamp(us),Total Allocated(MB),Total Reserved(MB),Total Active(MB),Device Type\n"
@@ -1353,7 +1353,7 @@ class Capture:
             source = sys.modules[type(model).__module__].__file__
             try:
                 config = model_config_of(tensors, sizes, source)
-            except BadInput:  # written otherwise: what the weights tell
+            except BadInput:  # written differently: what the weights tell
                 config = model_config_of(tensors, sizes)
         except Exception:  # a model of one's own
             return None

@@ -156,7 +156,7 @@ std::string fit_text(const std::string& device, const PredictSubject& subject,
   auto& rows = table.rows;
   rows.push_back({"device", fmt::format("{} × {}", settings.cards, device)});
   rows.push_back(
-      {"model", fmt::format("{} d{}, {} of {} tokens a row", settings.model.value_or("nanochat"),
+      {"model", fmt::format("{} d{}, {} of {} tokens per row", settings.model.value_or("nanochat"),
                             settings.depth, name(settings.stage), settings.sequence_len)});
   rows.push_back({"capacity", bytes_text(batch.capacity_bytes)});
   rows.push_back({"largest batch that fits",

@@ -86,12 +86,12 @@ Result<std::vector<std::string>> read_keys(const std::string& file) {
     for (const char c : line)
       if (static_cast<unsigned char>(c) <= ' ' || static_cast<unsigned char>(c) > 0x7e)
         return bad_input(fmt::format(
-            "--api-key-file {}: a key has no spaces and no letters beyond ASCII; one a line",
+            "--api-key-file {}: a key has no spaces and no letters beyond ASCII; one per line",
             file));
     keys.push_back(std::move(line));
   }
   if (keys.empty())
-    return bad_input(fmt::format("--api-key-file {}: there is no key in it; one a line", file));
+    return bad_input(fmt::format("--api-key-file {}: there is no key in it; one per line", file));
   return keys;
 }
 
@@ -248,7 +248,7 @@ Action add_serve(CLI::App& app) {
       ->check(CLI::IsMember({"auto", "always", "never"}));
   app.add_flag("--cors", options->cors, "pages of other origins may ask");
   app.add_option("--api-key-file", options->key_file,
-                 "keys, one a line: who asks sends one (Authorization: Bearer KEY)");
+                 "keys, one per line: who asks sends one (Authorization: Bearer KEY)");
   add_compute_options(app);
   app.add_flag("--json", options->json, "the line at the start as JSON");
   app.footer(

@@ -30,7 +30,7 @@ std::vector<std::string> sources_of(std::string_view nsswitch) {
     std::vector<std::string> words = fields_of(line);
     if (words.empty() || words.front() != "hosts:") continue;
     words.erase(words.begin());
-    // "[!UNAVAIL=return]": what ends the search where a source answers otherwise.
+    // "[!UNAVAIL=return]": what ends the search where a source answers differently.
     std::erase_if(words, [](const std::string& word) {
       return word.starts_with('[') || word.ends_with(']');
     });

@@ -58,7 +58,7 @@ std::string without_colours(std::string_view line) {
 }
 
 // Of the line that text[at] is in, or ends. The library's find_first_of of two characters takes a
-// call a character.
+// call per character.
 bool ends_line(char c) { return c == '\n' || c == '\r'; }
 std::size_t begin_of(std::string_view text, std::size_t at) {
   while (at > 0 && !ends_line(text[at - 1])) --at;

@@ -29,7 +29,7 @@ struct LogEvent {
   std::string file;
   long long line = 0;                   // from 1
   std::string text;                     // at most 4,096 bytes
-  std::vector<std::string> more_texts;  // some of the later ones that read otherwise
+  std::vector<std::string> more_texts;  // some of the later ones that read differently
   std::vector<std::string> groups;
   long long count = 1;
 };

@@ -35,7 +35,7 @@ Result<void> put_whole(std::int64_t& value, const std::string& flag, const std::
   return bad_input(fmt::format("{}: \"{}\" is not a whole number from 1 on", flag, text));
 }
 
-// Of fields that shared flags spell otherwise.
+// Of fields that shared flags spell differently.
 constexpr std::array<std::string_view, 10> kSpelledOtherwise = {
     "sequence_len", "micro_batch", "global_batch", "ranks",     "nodes",
     "tp",           "pp",          "vpp",          "recompute", "distributed_optimizer"};

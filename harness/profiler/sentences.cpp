@@ -7,7 +7,7 @@
 namespace nb::profiler {
 namespace {
 
-constexpr SentenceRow kRows[] = {
+constexpr SentenceRow kSentences[] = {
     // headline and summary
     {"head.rank", "rank {0}, step {1}", "rank {0}，第 {1} 步"},
     {"head.rank_all", "rank {0}, whole trace", "rank {0}，整个 trace"},
@@ -205,7 +205,7 @@ constexpr SentenceRow kRows[] = {
      "kernels, B {4} in {5}: {6} us",
      "A 有 {0} 步，B 有 {1} 步：数值为每步平均。所有步合计 A 计算 {2} us（{3} 个算子），B {4}（{5} "
      "个）：{6} us"},
-    {"note.per_token", "B is scaled from {1} to A's {0} tokens a step",
+    {"note.per_token", "B is scaled from {1} to A's {0} tokens per step",
      "B 由每步 {1} 个 token 折算为 A 的 {0} 个"},
     {"note.levels", "levels differ ({0}, {1}): host times are not comparable",
      "级别不同（{0}、{1}）：主机时间不可比"},
@@ -331,7 +331,7 @@ constexpr SentenceRow kRows[] = {
 const SentenceRow* find(std::string_view key) {
   static const auto index = [] {
     std::unordered_map<std::string_view, const SentenceRow*> rows;
-    for (const SentenceRow& row : kRows) rows.emplace(row.key, &row);
+    for (const SentenceRow& row : kSentences) rows.emplace(row.key, &row);
     return rows;
   }();
   const auto found = index.find(key);
@@ -340,7 +340,7 @@ const SentenceRow* find(std::string_view key) {
 
 }  // namespace
 
-std::span<const SentenceRow> sentence_rows() { return kRows; }
+std::span<const SentenceRow> sentence_rows() { return kSentences; }
 
 std::string text_of(const Said& said, Language language) {
   const SentenceRow* row = find(said.key);

@@ -83,7 +83,7 @@ class Connection {
 
   HttpUrl base_;
   ConnectionOptions options_;
-  std::vector<std::unique_ptr<HttpClient>> clients_;  // one a thread
+  std::vector<std::unique_ptr<HttpClient>> clients_;  // one per thread
 
   mutable std::mutex mutex_;
   std::condition_variable has_place_;

@@ -329,7 +329,7 @@ Result<void> ServedTokenizer::check_same() const {
     return at == end ? std::string("missing") : std::to_string(*at);
   };
   return run_error(fmt::format(
-      "{} encodes a fixed text otherwise than when this evaluation began: token {} was {} and is "
+      "{} encodes a fixed text differently than when this evaluation began: token {} was {} and is "
       "{}; the items of this batch are not kept",
       connection_.name(), was - canary_.begin(), id(was, canary_.end()), id(is, now.end())));
 }

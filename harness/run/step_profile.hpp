@@ -43,7 +43,7 @@ Result<StepProfile> parse_step_profile(const Json& json, const std::string& wher
 // its share of the peak.
 TextTable profile_table(const StepProfile& profile);
 
-// One SVG file without scripts: a row a layer, width = time, each box with its figures as a
+// One SVG file without scripts: a row per layer, width = time, each box with its figures as a
 // tooltip.
 std::string flame_svg(const StepProfile& profile, const std::string& title);
 

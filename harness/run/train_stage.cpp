@@ -104,7 +104,7 @@ Result<void> write_profile(const StageContext& context, const TrainResult& resul
   return write_file(
       context.folder / kProfileSvg,
       flame_svg(profile,
-                fmt::format("{}: d{}, {} tokens a step", context.node.name, result.config.n_layer,
+                fmt::format("{}: d{}, {} tokens per step", context.node.name, result.config.n_layer,
                             with_commas(result.tokens / result.iterations))));
 }
 

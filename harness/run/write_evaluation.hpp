@@ -1,4 +1,4 @@
-// What every evaluation leaves in its folder: an items file a task, nanochat's CSV of CORE, a CSV
+// What every evaluation leaves in its folder: an items file per task, nanochat's CSV of CORE, a CSV
 // of scores by part, and what of them belongs into the record. For suites' nodes and for `npubench
 // eval` alike.
 #pragma once

@@ -1,6 +1,6 @@
 // Where the ranks of a World meet: a collective begins when all ranks of its group have called it
 // with matching arguments, a transfer when its sender and its receiver have, and each fails on all
-// when one cannot come. Not for other folders. Thread-safe: one thread a rank.
+// when one cannot come. Not for other folders. Thread-safe: one thread per rank.
 #pragma once
 
 #include <chrono>

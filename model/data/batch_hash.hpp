@@ -1,5 +1,5 @@
 // Which tokens an update was made of, as one number: a batch that was repeated, skipped, cut or
-// masked otherwise has another. 32 bits of SHA-256 over all ids in their order, so that steps.csv
+// masked differently has another. 32 bits of SHA-256 over all ids in their order, so that steps.csv
 // can keep it as a number; two different batches look equal once in four thousand million.
 #pragma once
 

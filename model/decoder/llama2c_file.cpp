@@ -90,7 +90,7 @@ void each_run(const DecoderConfig& c, const Visit& visit) {
 
 // Bytes that the sizes ask for; nothing when no file can be that large.
 std::optional<std::uint64_t> file_bytes(const DecoderConfig& config) {
-  // 9 runs a layer: a header of garbage must not make a table of millions of layers.
+  // 9 runs per layer: a header of garbage must not make a table of millions of layers.
   constexpr std::int64_t kMaxLayers = 4096;
   if (config.n_layer > kMaxLayers) return std::nullopt;
   std::uint64_t count = 0;

@@ -1,5 +1,5 @@
-// Where the host's own time goes, op by op: Device::run adds one entry a call while recording, and
-// costs nothing but a branch while not. Time of the host's clock, so never part of a metric or
+// Where the host's own time goes, op by op: Device::run adds one entry per call while recording,
+// and costs nothing but a branch while not. Time of the host's clock, so never part of a metric or
 // checkpoint. Not here: how it is shown. One device, one thread.
 //
 // Where one host kernel does the arithmetic of several ops (model/host), each gets a share of its

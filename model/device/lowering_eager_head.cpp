@@ -1,4 +1,4 @@
-// The eager stack's loss and optimizer rows: what runs once a step, outside the blocks of the
+// The eager stack's loss and optimizer rows: what runs once per step, outside the blocks of the
 // model.
 #include "model/device/lowering_rows.hpp"
 

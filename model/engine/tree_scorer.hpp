@@ -24,7 +24,7 @@ struct TreeStats {
   std::int64_t logit_rows = 0;  // rows that reached the output layer
 };
 
-// results: one a request of the tree's, sized and filled with what a dry device leaves there.
+// results: one per request of the tree's, sized and filled with what a dry device leaves there.
 TreeStats score_tree(IncrementalModel& decoder, const PrefixTree& tree,
                      const TreeBatching& batching, std::span<ScoreResult> results);
 

@@ -91,7 +91,7 @@ GemmGrid gemm_grid(const GemmShape& shape, bool keeps_sums, bool is_transposed, 
   if (!is_lower && columns >= shape.n && shape.m >= kMinPieces * kPieceRows)
     return tall_grid(shape);
   GemmGrid grid = {ceil_div(shape.m, ceil_div(shape.m, kTaskRows)), columns};
-  // A token of each sequence: half of the rows a task, so that two threads keep to the rows whose
+  // A token of each sequence: half of the rows per task, so that two threads keep to the rows whose
   // norms and attention they compute, and words are made half as often.
   if (shape.m >= kHalvedRows && shape.m <= kTaskRows) grid.rows = ceil_div(shape.m, 2);
   const double flop_per_value = 2.0 *

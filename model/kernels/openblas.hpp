@@ -1,6 +1,6 @@
 // OpenBLAS as cpu_ref's fp32 product: fast reference, oracle and yardstick. Its bits depend on the
 // host and its kernel family, so nothing gated rests on it. Debian's pthread flavour with one
-// thread a call; bands of rows over TBB. Opened at first use, with the best kernel family for the
+// thread per call; bands of rows over TBB. Opened at first use, with the best kernel family for the
 // host (SkylakeX or Haswell), whatever OPENBLAS_CORETYPE says. A host without the library:
 // NB_CHECK, but for openblas_info.
 #pragma once

@@ -77,7 +77,7 @@ struct Chunk {
   std::vector<std::shared_ptr<const KeyValueCache>> prefix = {};
   KeyValueCache* own = nullptr;  // gains the chunk's positions; null: nobody will need them
   // Added to the positions that the network is told (rotary tables, learned ones) but not to the
-  // places of the keys: 0, unless positions are counted otherwise than in whole passes.
+  // places of the keys: 0, unless positions are counted differently than in whole passes.
   std::int64_t position_shift = 0;
 };
 

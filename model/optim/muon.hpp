@@ -37,7 +37,7 @@ class Muon : public Optimizer {
   Device& device_;
   Communicator* communicator_;
   std::vector<Tensor> buffers_;           // one an owned parameter once allocated
-  std::vector<std::int64_t> reduced_ns_;  // one a block between reduce() and step()
+  std::vector<std::int64_t> reduced_ns_;  // one per block between reduce() and step()
 };
 
 }  // namespace nb

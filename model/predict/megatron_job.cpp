@@ -65,7 +65,7 @@ FieldList MegatronRun::fields() {
   const EnumRef dtype = {{"bf16", "fp16"},
                          [this] { return is_fp16 ? std::size_t{1} : std::size_t{0}; },
                          [this](std::size_t i) { is_fp16 = i == 1; }};
-  return {{"sequence_len", "tokens a row", &sequence_len, {.unit = "token", .min = 1}},
+  return {{"sequence_len", "tokens per row", &sequence_len, {.unit = "token", .min = 1}},
           {"micro_batch", "rows of a card at once", &micro_batch, {.min = 1}},
           {"global_batch", "rows of a step", &global_batch, {.min = 1}},
           {"ranks", "cards", &ranks, {.min = 1}},

@@ -44,7 +44,7 @@ struct MegatronStage {
   }
 };
 
-// Shares of the slowest stage's time for all micro-batches, and what is added once a step.
+// Shares of the slowest stage's time for all micro-batches, and what is added once per step.
 struct MegatronStep {
   double step_ns = 0;
   double product_ns = 0, attention_ns = 0, vector_ns = 0;  // of the slowest stage, device time

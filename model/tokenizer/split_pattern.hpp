@@ -5,7 +5,7 @@
 // end of a valid run. Invalid UTF-8: every maximal run of bytes that are not part of well-formed
 // UTF-8 is one piece of its own and ends the valid run before it, so pieces always concatenate to
 // the input. Thread-safe: a SplitPattern is immutable; what a match writes to lives in
-// SplitScratch, one a thread.
+// SplitScratch, one per thread.
 #pragma once
 
 #include <memory>

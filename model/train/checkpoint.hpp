@@ -86,7 +86,7 @@ struct NumberedCheckpoint {
 // Folder/checkpoints: step_000123.safetensors, newest first.
 std::vector<NumberedCheckpoint> list_checkpoints(const std::filesystem::path& folder);
 std::filesystem::path checkpoint_path(const std::filesystem::path& folder, std::int64_t step);
-// Temporaries of a process that was killed while it wrote. One run a folder: nobody else writes
+// Temporaries of a process that was killed while it wrote. One run per folder: nobody else writes
 // there.
 void remove_torn_checkpoints(const std::filesystem::path& folder);
 // Removes all but those of `kept_steps` and the newest `keep` up to `step`, where the run is: later

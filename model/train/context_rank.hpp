@@ -7,10 +7,10 @@
 // products do not depend on how many rows they have.
 //
 // Ring (arXiv:2310.01889): keys and values travel around the ranks (ops/ring_attention.hpp), which
-// have two chunks of a sequence each; sums over keys are rounded otherwise than on one card.
+// have two chunks of a sequence each; sums over keys are rounded differently than on one card.
 //
 // Gradients of weights are sums over the parts of a sequence, as of data-parallel ranks over
-// micro-batches: rounded otherwise than one sum.
+// micro-batches: rounded differently than one sum.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +47,7 @@ struct ContextPlan {
 std::vector<std::int64_t> positions_of(const ContextPlan& plan, std::int64_t time);
 
 // bad_input with the numbers: tokens, heads or key-value heads do not divide, or the model reads
-// tokens of other parts otherwise than attention can.
+// tokens of other parts by other means than attention.
 Result<void> check_context(const DecoderConfig& config, std::int64_t parts,
                            ContextKind kind = ContextKind::kUlysses);
 

@@ -1,8 +1,8 @@
 // Data parallelism: every rank trains a copy of the model on a card of its own. Of a step's
 // micro-batches rank r of p takes r, r + p, …, so that a step reads what one card would read;
-// gradients are averaged by all-reduces, one a parameter, in its dtype and the profile's order, and
-// every rank makes the same update. With one micro-batch a rank, summed in the order of ranks (or p
-// is 2), and p a power of two, all bits are those of one card that accumulates.
+// gradients are averaged by all-reduces, one per parameter, in its dtype and the profile's order,
+// and every rank makes the same update. With one micro-batch a rank, summed in the order of ranks
+// (or p is 2), and p a power of two, all bits are those of one card that accumulates.
 //
 // ZeRO-1 (mesh/zero): gradients are reduce-scattered, each rank updates its part of the weights by
 // its part of the optimizers' state, and the weights are gathered (optim/adamw.hpp, muon.hpp). The

@@ -166,7 +166,7 @@ void PipelineRank::reduce(std::optional<DType> wire) {
   }
 }
 
-// Each stage's squares, one a parameter, go to all stages, which add them as one card does.
+// Each stage's squares, one per parameter, go to all stages, which add them as one card does.
 double PipelineRank::norm(bool is_device_work) {
   const DecoderConfig& config = decoder_.config();
   const std::vector<DecoderPart> parts = parts_of(config, plan_.stages);

@@ -8,10 +8,10 @@
 //
 // With sequence parallelism (arXiv:2205.05198) a rank has some rows of what lies between products,
 // norms, residuals and what crosses a pipeline's boundary among it: all-gathers and reduce-scatters
-// stand where all-reduces did, and gradients of what is read by rows are all-reduced once a step.
+// stand where all-reduces did, and gradients of what is read by rows are all-reduced once per step.
 // What products read is kept whole for backward, where Megatron-LM gathers it again.
 //
-// Values: sums of parts round otherwise than one product does. What is a column's, and the
+// Values: sums of parts round differently than one product does. What is a column's, and the
 // embedding, has the bits of one card where its input has. Muon's matrices are whole for a moment
 // (optim/sharded_muon.hpp).
 //

@@ -14,7 +14,7 @@ namespace {
 constexpr double kRounding = 4e-15;
 // Two roundings to fp32 move a share of at most 1 by less than this: where to look for k.
 constexpr double kOfFp32 = 1.2e-7;
-constexpr std::int64_t kMostLimit = 2000;  // items a task in evaluations that are cut
+constexpr std::int64_t kMostLimit = 2000;  // items per task in evaluations that are cut
 constexpr double kByChance = .01;
 
 // Accuracy times n, as a real number.

@@ -28,7 +28,7 @@ std::vector<std::int64_t> possible_sizes(const PrintedShare& share, std::int64_t
 // Probability that an arbitrary value with these digits is a share of n items.
 double chance_of_share(const PrintedShare& share, std::int64_t n);
 
-// The one number of items a task ("--max-per-task") of which every cell of a stage is a share,
+// The one number of items per task ("--max-per-task") of which every cell of a stage is a share,
 // where the full test sets are impossible and it can't be by chance; 0: there is none.
 std::int64_t common_limit(const ReportedStage& stage);
 

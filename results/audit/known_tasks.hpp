@@ -22,7 +22,7 @@ struct KnownTask {
 
 std::span<const KnownTask> known_tasks();               // CORE's 22, then ChatCORE's 6
 const KnownTask* find_known_task(std::string_view id);  // nullptr: there is none
-// By a printed name: "ARC-Easy" is ChatCORE's, "arc_easy" is CORE's; spelling otherwise does not
+// By a printed name: "ARC-Easy" is ChatCORE's, "arc_easy" is CORE's; spelling differently does not
 // matter ("HumanEval", "human_eval"). nullptr: not known.
 const KnownTask* known_task_named(std::string_view label);
 

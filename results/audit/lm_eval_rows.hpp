@@ -1,4 +1,4 @@
-// The table that lm-evaluation-harness prints at its end, and its likes: a row a metric, with the
+// The table that lm-evaluation-harness prints at its end, and its likes: a row per metric, with the
 // filter, the shots and the task's version beside it, groups shown by indentation. lighteval prints
 // the same without filters, vllm-ascend posts it with the arrow in the value's cell.
 // Sources: EleutherAI/lm-evaluation-harness @ 4e7e0d47f: lm_eval/utils.py (make_table), @ v0.3.0:

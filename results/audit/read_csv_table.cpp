@@ -38,7 +38,7 @@ struct Name {
   std::string_view text;
   CsvColumn column;
 };
-constexpr auto kNames = std::to_array<Name>({
+constexpr auto kColumnNames = std::to_array<Name>({
     {"task", CsvColumn::kTask},        {"metric", CsvColumn::kTask},
     {"benchmark", CsvColumn::kTask},   {"accuracy", CsvColumn::kAccuracy},
     {"acc", CsvColumn::kAccuracy},     {"score", CsvColumn::kAccuracy},
@@ -56,8 +56,9 @@ constexpr auto kNames = std::to_array<Name>({
 
 const Name* named(std::string_view header) {
   const std::string lower = lowered(trimmed(header));
-  const auto found = std::ranges::find_if(kNames, [&](const Name& n) { return n.text == lower; });
-  return found == kNames.end() ? nullptr : &*found;
+  const auto found =
+      std::ranges::find_if(kColumnNames, [&](const Name& n) { return n.text == lower; });
+  return found == kColumnNames.end() ? nullptr : &*found;
 }
 
 class RowReader {
@@ -200,7 +201,7 @@ class RowReader {
   std::size_t row_ = 0;
 };
 
-// model,MMLU,GSM8K,…: a row a run.
+// model,MMLU,GSM8K,…: a row per run.
 bool has_tasks_in_columns(const CsvTable& csv) {
   const auto is_task = [](const std::string& header) {
     const std::string label = head_of(header).label;

@@ -135,7 +135,7 @@ void check_granularity(const ReportedTable& table, std::vector<Finding>& finding
     if (const std::int64_t limit = common_limit(stage); limit > 0) {
       findings.push_back(
           {"A02", Severity::kInfo, run.name, cell_name(stage, "scores"),
-           fmt::format("are shares of {} items a task, not of the full test sets", limit),
+           fmt::format("are shares of {} items per task, not of the full test sets", limit),
            "say the number of items beside every score", 0});
       return;
     }
@@ -263,7 +263,7 @@ void check_estimates(const ReportedTable& table, std::vector<Finding>& findings)
   struct Seen {
     const ReportedRun* run;
     const ReportedCell* cell;
-    std::int64_t limit;  // items a task; 0: all
+    std::int64_t limit;  // items per task; 0: all
   };
   std::vector<Seen> full, cut;
   each_stage(table, [&](const ReportedRun& run, const ReportedStage& stage) {
@@ -292,7 +292,7 @@ void check_estimates(const ReportedTable& table, std::vector<Finding>& findings)
       findings.push_back(
           {"A22", Severity::kFail, fmt::format("{}, {}", full.front().run->name, one.run->name),
            "CORE",
-           fmt::format("{} is measured on {} items a task at most, {} on all of them",
+           fmt::format("{} is measured on {} items per task at most, {} on all of them",
                        one.cell->score.text, one.limit, full.front().cell->score.text),
            "full evaluations on both sides: the estimate was .0079 higher on average of 12 runs, "
            "higher in all of them",

@@ -7,8 +7,9 @@
 
 namespace nb {
 
-// One run a column that has numbers: scores as totals without items under the ids of our own tasks,
-// measured facts as metrics of the device's clock, everything else that is said as provenance.
+// One run per column that has numbers: scores as totals without items under the ids of our own
+// tasks, measured facts as metrics of the device's clock, everything else that is said as
+// provenance.
 ForeignResults foreign_of(const ReportedTable& table);
 
 }  // namespace nb

@@ -154,7 +154,7 @@ struct Comparison {
   std::vector<const StoredRecord*> only_a, only_b;
   std::vector<std::shared_ptr<const StoredRecord>> renamed;  // Pairing's
   std::vector<Sentence> findings;  // what must be known before any number is read, one sentence
-                                   // each: the same weights scored otherwise, another procedure
+                                   // each: the same weights scored differently, another procedure
   std::vector<Sentence> cautions;  // what a reader of imported scores must know, one sentence
                                    // each: prompts or reference answers of paired items differ
   std::vector<std::string> stated_equal;  // of imported pairs: settings that both sides state alike

@@ -318,7 +318,7 @@ std::vector<Sentence> unknown_of(const Record& a, const Record& b) {
   if (a.kind != "eval" || has_same_weights(a, b)) return unknown;
   const auto missing = [&](const char* key) {
     std::vector<std::string> sides;
-    for (Record side : {a, b}) {  // once a node, not once a seed
+    for (Record side : {a, b}) {  // once per node, not once per seed
       side.seed.reset();
       if (member(side, key) == nullptr) sides.push_back(describe(side));
     }

@@ -15,7 +15,7 @@ std::vector<Sentence> findings_of(const Comparison& comparison);
 // Names and seeds of nodes in few words: "base.mw on ascend_910b3, seeds 1, 2".
 std::string nodes_text(const std::vector<const Record*>& records);
 
-// Of imported pairs: the same questions, asked or answered otherwise.
+// Of imported pairs: the same questions, asked or answered differently.
 std::vector<Sentence> cautions_of(const Comparison& comparison);
 
 }  // namespace nb

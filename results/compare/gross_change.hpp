@@ -1,5 +1,5 @@
 // A change of one number of which nobody knows how far chance moves it: only what is beyond any
-// such noise is called worse or better. One table of bounds, a row a unit; for foreign totals
+// such noise is called worse or better. One table of bounds, a row per unit; for foreign totals
 // without items or standard errors.
 #pragma once
 

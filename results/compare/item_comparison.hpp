@@ -38,7 +38,7 @@ struct ItemComparison {
   std::string paired_by;                // "the source's hashes", "content", "names"
   std::int64_t only_a = 0, only_b = 0;  // items that the other side does not have
   std::vector<std::string> unpaired;    // the first of them by name: "A: 17"
-  std::int64_t prompts_differ = 0;  // paired items that were asked otherwise, where both say how
+  std::int64_t prompts_differ = 0;  // paired items that were asked differently, where both say how
   std::int64_t samples_differ = 0;  // paired items with more samples on a side: cut to the other's
   std::int64_t golds_differ = 0;    // paired items with another reference answer
   double mean_a = 0, mean_b = 0;    // over the paired items

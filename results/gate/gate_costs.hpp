@@ -10,8 +10,8 @@
 
 namespace nb {
 
-// For each RL node any of whose pairs wrote otherwise (rl_work.hpp): simulated throughput and peak
-// memory over all its seeds, without noise. Its other costs (times, kernels, MFU) go with the
+// For each RL node any of whose pairs wrote differently (rl_work.hpp): simulated throughput and
+// peak memory over all its seeds, without noise. Its other costs (times, kernels, MFU) go with the
 // tokens.
 struct CostTests {
   std::vector<SeedTest> tests;

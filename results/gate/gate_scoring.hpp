@@ -1,5 +1,5 @@
-// Equal weights on one device that were scored otherwise: rounding, or another evaluator? Judged on
-// the items of all seeds of a task together, because what one seed hides five show. For gate.cpp
+// Equal weights on one device that were scored differently: rounding, or another evaluator? Judged
+// on the items of all seeds of a task together, because what one seed hides five show. For gate.cpp
 // and its tests; no records, no files.
 #pragma once
 

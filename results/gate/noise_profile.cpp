@@ -166,7 +166,7 @@ FieldList NoiseTask::fields() {
           {"task", "whose answers", &task, {.required = true}},
           {"pairs", "of runs", &pairs, {.min = 1}},
           {"items", "of all pairs", &items, {.min = 1}},
-          {"flips", "of them answered otherwise", &flips, {.min = 0}},
+          {"flips", "of them answered differently", &flips, {.min = 0}},
           {"discordance", "flips/items", &discordance, {.min = 0, .max = 1, .required = true}}};
 }
 

@@ -65,8 +65,8 @@ void add_cards(ForeignResults& all) {
 
 constexpr std::size_t kLargestParsed = std::size_t{64} << 20;  // byte, to say where JSON breaks off
 
-// Why a file that begins as JSON is none; nothing where it is, or begins otherwise. A file of lines
-// is JSON by its first line.
+// Why a file that begins as JSON is none; nothing where it is, or begins differently. A file of
+// lines is JSON by its first line.
 std::optional<Error> broken_json(const fs::path& path) {
   std::error_code error;
   if (!fs::is_regular_file(path, error) || fs::file_size(path, error) > kLargestParsed) return {};

@@ -73,7 +73,7 @@ class ForeignBuilder {
   // until finish(). Facts that a second file states again must be equal or are noted.
   ForeignRun& run(std::string_view harness, std::string_view model, std::string_view stage = "");
   // A run of this file alone, though other files may tell of the same model: results that people
-  // collect or write by hand, one file a run. model: empty where the file names none; the file's
+  // collect or write by hand, one file per run. model: empty where the file names none; the file's
   // name is not one ("gpu.csv"). `label`: the file's name without its endings, and the section
   // where one file holds several runs; it tells runs apart (tell_apart).
   ForeignRun& file_run(std::string_view harness, std::string_view model, std::string_view stage,

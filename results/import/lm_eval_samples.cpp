@@ -1,5 +1,5 @@
-// samples_<task>_<time>.jsonl of lm-evaluation-harness 0.4: one row a document and filter. The task
-// stands in the file's name alone, the model in the results file of the same time beside it.
+// samples_<task>_<time>.jsonl of lm-evaluation-harness 0.4: one row per document and filter. The
+// task stands in the file's name alone, the model in the results file of the same time beside it.
 // Releases before pull request 2517 (0.4.7) do not say which filter a row is of: all documents of
 // the first come first, then all of the next. 0.4.0 to 0.4.2 write one JSON array, without hashes.
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // Tables that lm-evaluation-harness and lighteval print at their end, as they stand in logs, posts
-// and release reports: Markdown with a row a metric, above it the line that names the model and its
-// settings, or what vllm-ascend's reports write there.
+// and release reports: Markdown with a row per metric, above it the line that names the model and
+// its settings, or what vllm-ascend's reports write there.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -13,8 +13,8 @@ namespace nb {
 // The key of a series in Record::items, and its metric: "gsm8k:strict-match/exact_match".
 std::string item_key(const SeriesName& name);
 
-// One record a run: kind "eval" (or "train" where it has metrics alone), name = model (and stage),
-// metrics "<task>[:<filter>]/<metric>", items in memory (StoredRecord::items).
+// One record per run: kind "eval" (or "train" where it has metrics alone), name = model (and
+// stage), metrics "<task>[:<filter>]/<metric>", items in memory (StoredRecord::items).
 RunRecords records_of(ForeignResults results);
 
 // A run folder of ours, or anything that read_any_foreign knows. What `compare`, `gate` and

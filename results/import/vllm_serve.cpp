@@ -127,7 +127,7 @@ Result<void> read_vllm_serve(const std::filesystem::path& path, ForeignBuilder& 
   NB_TRY(MappedText file, MappedText::open(path));
   const auto whole = scalars_of(file.text(), path.string(), &file);
   if (whole) return take(*whole, path, path.string(), builder);
-  // One object a line.
+  // One object per line.
   std::string_view rest = file.text();
   const std::size_t first = rest.find('\n');
   if (first == rest.npos || !scalars_of(rest.substr(0, first), path.string(), nullptr))

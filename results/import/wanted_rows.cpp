@@ -97,7 +97,7 @@ WantedRows::Value WantedRows::value_of(std::string_view row, std::string_view ke
       continue;
     }
     while (end < rest.size() && is_digit(rest[end])) ++end;
-    // What is no whole number may be written otherwise where it is a name.
+    // What is no whole number may be written differently where it is a name.
     const bool is_whole = end > 0 && end < rest.size() && std::strchr(",]} \t\r\n", rest[end]);
     if (!is_whole || has(rest.substr(0, end))) return Value::kWanted;
   }

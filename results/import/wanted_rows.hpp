@@ -13,7 +13,7 @@ class WantedRows {
  public:
   WantedRows() = default;
   // names: as the source has them, "17" or "Level 3/12" (of which the part behind the slash tells).
-  // Of names that a row may write otherwise, as "a b", every row may hold one.
+  // Of names that a row may write differently, as "a b", every row may hold one.
   explicit WantedRows(std::vector<std::string> names);
 
   // One of the names stands somewhere in the row, as a word. True where nothing is asked for.

@@ -1,4 +1,4 @@
-// What was gated: one line a night in gates.jsonl beside the runs. A night of `npubench nightly`
+// What was gated: one line per night in gates.jsonl beside the runs. A night of `npubench nightly`
 // has a name; repeated, it replaces its line. A gate by hand that says of the same records once
 // more what the suite's last line says (as after a kill) has no second one. No other line is ever
 // changed.

@@ -39,7 +39,7 @@ struct ItemRecord {
   std::int64_t cut_tokens = 0;   // dropped in front, so that the prompt fitted the context
   std::vector<std::string> texts =
       {};                             // what the model said, one per sample; empty for scored items
-  std::vector<int> sample_ok = {};    // 1 or 0 a sample; empty when there is one text
+  std::vector<int> sample_ok = {};    // 1 or 0 per sample; empty when there is one text
   std::optional<TextLoss> loss = {};  // of items without answers; `ok` means nothing then
   // Of items that another harness scored:
   std::optional<double> value = {};  // where scores are not 1 or 0 alone: this item's; ok: it is 1

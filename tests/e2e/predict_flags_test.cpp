@@ -121,7 +121,7 @@ TEST(PredictFlags, MegatronsModelsHaveAClosedForm) {
   const auto text = bench(cut);
   EXPECT_EQ(text.exit_code, 0) << text.err;
   EXPECT_NE(text.out.find("tp 8, pp 1, dp 1"), std::string::npos) << text.out;
-  const auto whole = bench(job);  // 18 bytes a parameter on each card
+  const auto whole = bench(job);  // 18 bytes per parameter on each card
   EXPECT_EQ(whole.exit_code, 4) << whole.out;
   Words uneven = job;
   uneven.insert(uneven.end(), {"--tp", "3"});

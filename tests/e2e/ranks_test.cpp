@@ -64,7 +64,8 @@ TEST(Ranks, ShareAModelAsWellAsAStep) {
     EXPECT_EQ(value(device, "replica_mismatch"), 0) << device;
     EXPECT_LT(value(device, "peak_memory_bytes"), value("910b3", "peak_memory_bytes"));
   }
-  // Two micro-batches of 2 × 128 tokens: ten all-reduces of them in bf16 and three numbers a token.
+  // Two micro-batches of 2 × 128 tokens: ten all-reduces of them in bf16 and three numbers per
+  // token.
   const double activation = 2 * 128 * 128 * 2, numbers = 3 * 4 * 2 * 128;
   EXPECT_EQ(value("910b3_tp2", "sent_bytes_all_reduce"), 3 * 2 * (10 * activation + numbers));
   EXPECT_EQ(value("910b3_tp2", "sent_bytes_all_gather"), 3 * 12);
@@ -79,7 +80,7 @@ TEST(Ranks, ShareTheStepsOfAllStages) {
        R"(/devices=["ascend_910b3",{"profile":"ascend_910b3","name":"two","mesh":{"dp":2}},)"
        R"({"profile":"ascend_910b3","name":"shared","mesh":{"dp":2,"zero":1}},)"
        R"({"profile":"ascend_910b3","name":"sharded","mesh":{"fsdp":2}}])",
-       "--set", "/stages/base/grad_clip=0"});  // a norm of shares is summed otherwise
+       "--set", "/stages/base/grad_clip=0"});  // a norm of shares is summed differently
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
   for (const std::string stage : {"base", "mid", "sft", "rl"}) {
     SCOPED_TRACE(stage);
@@ -193,7 +194,7 @@ TEST(PredictMesh, TellsBytesTimeAndPeakOfEveryMesh) {
   EXPECT_EQ(ask("dp=4,zero=1").at("sent_bytes").at("reduce_scatter"), .75 * all);
   EXPECT_EQ(ask("dp=2,fsdp=2,shard=hybrid").at("sent_bytes").at("all_reduce"), all / 2);
   // Four all-reduces a block of 2 × 512 × 256 in bf16, two more for embedding and head, and three
-  // numbers a token, four micro-batches; sixteen square matrices and eight of 4 × 256.
+  // numbers per token, four micro-batches; sixteen square matrices and eight of 4 × 256.
   const Json cut = ask("tp=2");
   EXPECT_EQ(cut.at("sent_bytes"), (Json{{"all_reduce", 4 * ((4 * 4 + 2) * 524288.0 + 3 * 4 * 1024)},
                                         {"all_gather", 12.0},

@@ -98,7 +98,7 @@ TEST(PredictCalibrate, WritesTheFamilyThatItPrints) {
 TEST(PredictCalibrate, AConstantAtItsBoundWritesNothing) {
   const Bench bench;
   const TempDir folder;
-  // An H100 of 1.9 M tokens a second would need more than its kernels can give.
+  // An H100 of 1.9 M tokens per second would need more than its kernels can give.
   copy_rows(folder / "rows", "nanochat.csv", "tok/s,1083595,", "tok/s,1983595,");
   const auto result = bench({"predict", "calibrate", "--family", "nanochat_gpu", "--calibration",
                              (folder / "rows").string(), "--out", (folder / "out").string()});

@@ -2,7 +2,7 @@
 // halves, which are gated: as they are, so that no seed occurs on both sides, and relabelled as the
 // same seeds of a baseline and a candidate, so that they are paired. Both halves come from one
 // program, so a red verdict is a false alarm. That relabelled seeds start from other weights is
-// true and allowed. Prints two lines a device and two for all devices together.
+// true and allowed. Prints two lines per device and two for all devices together.
 //   nb_healthy_splits RUN [seeds a side] [splits] [seed of the draw]
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 // What libFuzzer, or loop.cpp where the compiler has none, calls. The target is $NB_FUZZ_TARGET:
 //   NB_FUZZ_TARGET=record build/fuzz/nb_fuzz tests/fuzz/corpus/record/FILE    one input once more
-//   NB_FUZZ_TARGET=list build/fuzz/nb_fuzz                                    names, one a line
+//   NB_FUZZ_TARGET=list build/fuzz/nb_fuzz                                    names, one per line
 //   NB_FUZZ_TARGET=record NB_FUZZ_SEEDS=FOLDER build/fuzz/nb_fuzz             writes its seeds
 //   there
 // With NB_FUZZ_GROW inputs are grown instead of changed (mutator.hpp).

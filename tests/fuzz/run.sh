@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the fuzz targets and runs each for its share of the time; prints one row a target. Exit 1 on a finding, whose
+# Builds the fuzz targets and runs each for its share of the time; prints one row per target. Exit 1 on a finding, whose
 # input then lies in corpus/, with the command that runs it once more.
 #   bash tests/fuzz/run.sh SECONDS [TARGET...]     all targets when none is named
 # NB_FUZZ_CXX=g++ takes the own loop where clang is installed.
@@ -86,7 +86,7 @@ export -f run_target
 export fuzz work share_s runs program end
 printf '%s\n' "${targets[@]}" | xargs -P "$jobs" -I{} bash -c 'run_target {}'
 
-# Numbers behind a text in a target's logs, one a line. libFuzzer's last words, or the own loop's.
+# Numbers behind a text in a target's logs, one per line. libFuzzer's last words, or the own loop's.
 numbers() { # text target
   { cat "$work/$2.log" "$work/$2.log.grown" 2>/dev/null || true; } | sed -nE "s/.*$1 *([0-9]+).*/\1/p"
 }

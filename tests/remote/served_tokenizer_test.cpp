@@ -129,7 +129,7 @@ TEST_F(ServedTokenizers, AnotherTokenizerInTheMiddleIsNoticed) {
   const FakeServer server("other_tokens:60");
   const auto result = ask(server, "changed");
   EXPECT_EQ(result.exit_code, 4) << result.out << result.err;
-  EXPECT_NE(result.err.find(server.host() + " encodes a fixed text otherwise than when this "
+  EXPECT_NE(result.err.find(server.host() + " encodes a fixed text differently than when this "
                                             "evaluation began: token 0 was 72 and is 73"),
             std::string::npos)
       << result.err;

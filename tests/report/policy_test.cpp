@@ -68,7 +68,7 @@ TEST(HtmlPolicy, APageWithoutItemsRunsNoScript) {
   EXPECT_FALSE(has(html, "<script"));
 }
 
-// A policy of hashes switches these off, so a page that used them would look or work otherwise.
+// A policy of hashes switches these off, so a page that used them would look or work differently.
 TEST(HtmlPolicy, NoElementHasAStyleAttributeOrAnEventHandler) {
   const test::TempDir dir;
   const std::string html = page_with_items(dir / "r");

@@ -12,7 +12,7 @@ NB_OP const typename Format::CachedValue* cached_row(const void* row) {
   return static_cast<const typename Format::CachedValue*>(row);
 }
 
-// bf16 numbers lie two in a word; where the format has one a word, they are split after they are
+// bf16 numbers lie two in a word; where the format has one per word, they are split after they are
 // transposed.
 template <class Format>
 constexpr bool kSplits = sizeof(typename Format::CachedValue) == 2 && Format::kPerWord == 1;

@@ -34,7 +34,7 @@ void add_packing(const GemmPacking& packing, const std::vector<float>& x, std::i
   }
 }
 
-// Two bytes a value are bf16's, whose words every Gemm can hold.
+// Two bytes per value are bf16's, whose words every Gemm can hold.
 void add_packing_of_bf16(const Gemm& gemm, Results& r) {
   const GemmPacking packing(gemm, true, inner::kRoundBf16Floor);
   const std::vector<std::uint16_t> x = bf16(hard_values(kP * kK, 61));

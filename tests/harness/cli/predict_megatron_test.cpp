@@ -76,7 +76,7 @@ TEST(PredictMegatron, PartsAddUpToTheStep) {
   }
 }
 
-// Static memory: 18 bytes a parameter on one card; 6 + 12/8 with the distributed optimizer.
+// Static memory: 18 bytes per parameter on one card; 6 + 12/8 with the distributed optimizer.
 TEST(PredictMegatron, TheDistributedOptimizerSharesTwelveBytes) {
   const PredictRequest request = llama("ascend_910b3");
   const auto plain = ask_megatron(request, {.optimizer = "adam"});

@@ -117,7 +117,7 @@ TEST(PredictSweep, MegatronsModelsAreSweptOverTheirCutsToo) {
       *ask_megatron(request, {.tp = "8", .pp = "1", .vpp = "", .optimizer = "distributed"});
   ASSERT_TRUE(sweep->points[3].megatron);
   EXPECT_EQ(sweep->points[3].megatron->step.step_ns, alone.step.step_ns);
-  EXPECT_FALSE(sweep->points[0].fits());  // 18 bytes a parameter of 6.7e9 on one card
+  EXPECT_FALSE(sweep->points[0].fits());  // 18 bytes per parameter of 6.7e9 on one card
   EXPECT_TRUE(sweep->points[3].fits());
   const auto table = parse_csv(sweep_csv(*sweep), "sweep");
   ASSERT_TRUE(table) << table.error().message;

@@ -73,7 +73,7 @@ TEST(MegatronMemory, StaticMemoryIsThatOfTheRecords) {
   EXPECT_EQ(seen, 2);
 }
 
-// Ascend/MindSpeed at 2.3.0_core_r0.12.1, docs/features, reuse-fp32-param: 2 bytes a parameter
+// Ascend/MindSpeed at 2.3.0_core_r0.12.1, docs/features, reuse-fp32-param: 2 bytes per parameter
 // less, or 2 / d.
 TEST(MegatronMemory, AReusedMasterSavesTwoBytes) {
   MegatronJob job = llama2_on_one_card();

@@ -72,7 +72,7 @@ TEST_F(ChatStages, MidIsItsStepsOverTheStream) {
     for (std::size_t i = 0; i < values->size(); ++i)
       largest = std::max(
           largest, std::abs(static_cast<double>((*values)[i]) - static_cast<double>(host[i])));
-    EXPECT_LT(largest, 1e-7) << p.name;  // .85 + .1 step / 300 is rounded otherwise
+    EXPECT_LT(largest, 1e-7) << p.name;  // .85 + .1 step / 300 is rounded differently
   }
 }
 

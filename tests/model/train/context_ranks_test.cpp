@@ -435,7 +435,7 @@ TEST_F(ContextRanks, AreOneCardWithinRounding) {
       const Ran together = ran(MeshSettings{.cp = one.ranks, .context = context});
       EXPECT_LT(worst(together.result, alone.result), 1e-5);
       EXPECT_EQ(together.result.replica_mismatch, 0);
-      EXPECT_FALSE(together.tensors == alone.tensors);  // sums of parts do round otherwise
+      EXPECT_FALSE(together.tensors == alone.tensors);  // sums of parts do round differently
       EXPECT_EQ(together.tensors.size(), alone.tensors.size());
     }
   }

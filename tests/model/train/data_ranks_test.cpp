@@ -145,7 +145,7 @@ TEST_F(BaseOnRanks, AnotherMeshDoesNotResumeIt) {
   EXPECT_FALSE(said.empty());
 }
 
-// Every gradient once a step, in fp32 but the embedding's, which is bf16 as nanochat's.
+// Every gradient once per step, in fp32 but the embedding's, which is bf16 as nanochat's.
 TEST_F(BaseOnRanks, BytesAreThoseOfTheGradients) {
   const test::TempDir folder;
   const auto together = run(4, folder.path());

@@ -214,7 +214,7 @@ TEST(FsdpVolumes, OfTensorAndPipelineParallelAreTheFormulas) {
   EXPECT_EQ(pipeline_bubble(4, 8), .375);
 }
 
-// Twinkle's recipe: Qwen2.5-7B, adapters of rank 8, 16 micro-batches of 2 rows a rank.
+// Twinkle's recipe: Qwen2.5-7B, adapters of rank 8, 16 micro-batches of 2 rows per rank.
 TEST(FsdpVolumes, OfFrozenWeightsThatFitAreFoundNeedless) {
   DecoderConfig config = preset_config("llama", 2, 152064, 300).value();
   config.n_layer = 28;

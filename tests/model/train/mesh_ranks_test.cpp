@@ -43,7 +43,7 @@ class MeshRanks : public test::MeshTest {
       EXPECT_LT(largest_distance(together, alone), 1e-5);
     }
     EXPECT_EQ(together.result.replica_mismatch, 0);
-    EXPECT_FALSE(together.tensors == alone.tensors);  // sums of parts do round otherwise
+    EXPECT_FALSE(together.tensors == alone.tensors);  // sums of parts do round differently
   }
 };
 

@@ -21,11 +21,11 @@ struct ActivationSize {
 double tensor_parallel_bytes(const DecoderConfig& config, const ActivationSize& size,
                              std::int64_t ranks);
 // All of a step of BASE on t ranks, by kind of collective: besides, two such all-reduces a
-// micro-batch for embedding and head, three fp32 numbers a token for the loss, three a rank for the
-// norm, and Muon's matrices, whose updates go to their owners and back in muon_bytes an element.
-// sequence_parallel: an all-gather and a reduce-scatter for each of these all-reduces, but for what
-// the embedding gives where positions or smear read all rows (an all-reduce and, in backward, an
-// all-gather); and once the fp32 gradients of what is read by rows.
+// micro-batch for embedding and head, three fp32 numbers per token for the loss, three per rank for
+// the norm, and Muon's matrices, whose updates go to their owners and back in muon_bytes an
+// element. sequence_parallel: an all-gather and a reduce-scatter for each of these all-reduces, but
+// for what the embedding gives where positions or smear read all rows (an all-reduce and, in
+// backward, an all-gather); and once the fp32 gradients of what is read by rows.
 SentBytes tensor_parallel_step(const DecoderConfig& config, const ActivationSize& size,
                                std::int64_t ranks, std::int64_t muon_bytes = 2,
                                bool sequence_parallel = false);

@@ -86,7 +86,7 @@ TEST_F(PackedSft, IsItsStepsOverThePacksWithTheMomentsOfBase) {
         largest = std::max(largest, std::abs(static_cast<double>((*values)[i]) -
                                              static_cast<double>(p.value.host()[i])));
       EXPECT_LT(largest, 1e-7) << p.name << " "
-                               << keeps;  // .85 + .1 step / 300 is rounded otherwise
+                               << keeps;  // .85 + .1 step / 300 is rounded differently
     }
   }
 }

@@ -96,7 +96,7 @@ TEST_F(Pipeline, EveryKillEndsWithTheSameBytes) {
 }
 
 // m micro-batches of b rows × s tokens × h numbers of two bytes, to the rank behind and to the rank
-// before; each rank's squares, three numbers a parameter, to all others; and the loss.
+// before; each rank's squares, three numbers per parameter, to all others; and the loss.
 TEST_F(Pipeline, SentBytesAreTheFormulas) {
   settings_.iterations = 1;
   const double m = 4, activation = m * 32 * 256 * 2, steps = 1;

@@ -94,7 +94,7 @@ TEST(PredictAccount, SmallStepsAreLimitedByTheHostLargeOnesByTheCubes) {
   EXPECT_EQ(largest(large->account), TimeLimit::kCube);
 }
 
-// fp32 weights and gradients have 4 bytes a parameter but for the table, which is bf16; the
+// fp32 weights and gradients have 4 bytes per parameter but for the table, which is bf16; the
 // optimizers' state is split among cards: tables by rows, matrices whole (nanochat's DistMuon).
 TEST(PredictAccount, ParametersAndGradientsHaveTheirClosedForms) {
   PredictSettings settings = {.depth = 4, .vocab_size = 32768, .cards = 1};

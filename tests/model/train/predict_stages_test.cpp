@@ -76,7 +76,7 @@ TEST_F(PredictStages, RlTakesTheTimeOfAnExecutedStepWhoseAnswersAreNotCut) {
   EXPECT_EQ(prediction.accumulation_steps, 4);  // two questions, four samples, two a pass
   int compared = 0;
   for (const StepRow& row : executed->steps) {
-    // Without a validation before it, which leaves the device's caches otherwise.
+    // Without a validation before it, which leaves the device's caches in another state.
     if (row.step == 0 || !row.sample_tokens ||
         *row.sample_tokens != static_cast<double>(asked.max_new_tokens))
       continue;
@@ -229,7 +229,7 @@ TEST_F(PredictStages, RefuseWhatTheStageDoesNotHaveOrMustBeTold) {
   EXPECT_NE(refused(settings).find("DPO is not predicted"), std::string::npos);
 }
 
-// The run guide's SFT on eight cards: 8 rows a card and 32 examples.
+// The run guide's SFT on eight cards: 8 rows per card and 32 examples.
 TEST_F(PredictStages, RefuseTheGuidesBatchThatDoesNotDivide) {
   PredictSettings settings = {.depth = 12, .cards = 8, .device_batch_size = 8};
   settings.stage = TrainingStage::kSft;

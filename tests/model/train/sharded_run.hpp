@@ -41,7 +41,7 @@ class MeshTest : public testing::Test {
   MeshTest() {
     settings_.device_batch_size = 1;  // four micro-batches
     settings_.sample_every = 0;
-    settings_.grad_clip = 0;  // a norm of shards is summed otherwise
+    settings_.grad_clip = 0;  // a norm of shards is summed differently
   }
 
   struct Ran {

@@ -51,7 +51,7 @@ TEST_F(TensorRanks, AreOneCardWithinRounding) {
     const Ran alone = ran(std::nullopt), together = ran(MeshSettings{.tp = 2});
     EXPECT_LT(test::worst(together.result, alone.result), 1e-5);
     EXPECT_EQ(together.result.replica_mismatch, 0);
-    EXPECT_FALSE(together.tensors == alone.tensors);  // sums of parts do round otherwise
+    EXPECT_FALSE(together.tensors == alone.tensors);  // sums of parts do round differently
     EXPECT_EQ(together.tensors.size(), alone.tensors.size());
   }
 }

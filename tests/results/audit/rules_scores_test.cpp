@@ -75,7 +75,7 @@ TEST(A02, ManyItemsHaveNoPower) {
 }
 
 TEST(A02, AnEvaluationThatWasCutIsNamedNotFailed) {
-  // 16 items a task, as nanochat's CPU run evaluates: .0625 is no share of 230.
+  // 16 items per task, as nanochat's CPU run evaluates: .0625 is no share of 230.
   const auto audit = audit_of(
       "## Base model evaluation\ntimestamp: 2025-12-01 14:28:15\n\n- CORE metric: 0.0025\n"
       "- copa: 0.3750\n- winograd: 0.3750\n- agi_eval_lsat_ar: -0.1719\n- openbook_qa: 0.1667\n"
@@ -83,7 +83,7 @@ TEST(A02, AnEvaluationThatWasCutIsNamedNotFailed) {
   const auto found = findings_of_rule(audit, "A02");
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].severity, Severity::kInfo);
-  EXPECT_NE(found[0].found.find("16 items a task"), std::string::npos) << found[0].found;
+  EXPECT_NE(found[0].found.find("16 items per task"), std::string::npos) << found[0].found;
   EXPECT_TRUE(findings_of_rule(audit, "A03").empty());  // far below chance only of 1,838 items
 }
 

@@ -74,7 +74,7 @@ TEST(GateRecords, AProbeHasNoNoiseAndNoMargin) {
   const auto verdict = verdict_with(gate(all.read(), lost.read(), policy), "probe/choice_tie");
   EXPECT_EQ(verdict.verdict, Verdict::kRegressed);
   EXPECT_EQ(text_of(verdict.reason),
-            "4 → 3 of 4 known answers: what it looks at behaves otherwise");
+            "4 → 3 of 4 known answers: what it looks at behaves differently");
   EXPECT_EQ(verdict_with(gate(lost.read(), all.read()), "probe/choice_tie").verdict,
             Verdict::kImproved);
 }
