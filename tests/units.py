@@ -19,6 +19,8 @@ from pathlib import Path
 
 NODE = re.compile(r'node: \{ title: "([^"]*)" label: "([^"]*)"')
 EDGE = re.compile(r'edge: \{ sourcename: "[^"]*" targetname: "([^"]*)" label: "([^"]*)"')
+# A mangled name of an unnamed namespace, or of a static function. Instances of templates are no source's own.
+OWN = re.compile(r":_Z.*_GLOBAL__N_1|:_Z(N\w*)?L\d")
 DROPPED = re.compile(r"-O.|-D_FORTIFY_SOURCE=.|-W.*|-MD")
 DROPPED_PAIRS = ("-MF", "-MT", "-include", "-o")
 
@@ -45,8 +47,7 @@ def foreign_calls(graph):
     found = set()
     for target, place in EDGE.findall(graph):
         name, *where = nodes.get(target, [""])
-        is_own = ":" in target  # "unit:mangled name": not seen by the linker
-        if is_own and where and {Path(file_of(p)).suffix for p in (place, where[0])} == {".cpp"} \
+        if OWN.search(target) and where and {Path(file_of(p)).suffix for p in (place, where[0])} == {".cpp"} \
                 and file_of(where[0]) != file_of(place):
             found.add(f"{place}: calls {name} of {where[0]}")
     return sorted(found)
