@@ -119,7 +119,7 @@ rm -rf "$results"
 mkdir -p "$results"
 tests_rc=0
 # Each GoogleTest program writes <name>.xml into that folder.
-GTEST_OUTPUT="xml:$results/" ctest --test-dir "$build" -j$((jobs + 1)) --output-on-failure --no-tests=error \
+GTEST_OUTPUT="xml:$results/" ctest --test-dir "$build" -j$((jobs + 2)) --output-on-failure --no-tests=error \
   --output-junit "$results/ctest.junit" "${only[@]}" || tests_rc=$?
 
 # A program whose own file says less than ctest does (it crashed, timed out, or is no GoogleTest program)
