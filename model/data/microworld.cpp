@@ -12,24 +12,6 @@ namespace {
 
 constexpr std::int64_t kMaxItems = 190;  // 48 things have 192 properties
 
-std::string line_of(const Json& row) {
-  const Result<std::string> text = dump_json(row, -1);
-  NB_CHECK(text.has_value(), "[microworld] {}", text.error().message);
-  return *text + "\n";
-}
-
-Json row_of(const MultipleChoiceItem& item) {
-  return {{"query", item.query}, {"choices", item.choices}, {"gold", item.gold}};
-}
-Json row_of(const SchemaItem& item) {
-  return {{"context_options", item.context_options},
-          {"continuation", item.continuation},
-          {"gold", item.gold}};
-}
-Json row_of(const LanguageModelingItem& item) {
-  return {{"context", item.context}, {"continuation", item.continuation}};
-}
-
 }  // namespace
 
 FieldList MicroworldSettings::fields() {
@@ -73,16 +55,6 @@ Microworld generate_microworld(const MicroworldSettings& settings) {
   return {documents("microworld/train", settings.documents),
           documents("microworld/val", settings.val_documents),
           microworld::make_tasks(world, settings.items_per_task)};
-}
-
-std::string core_jsonl(const MicroworldTask& task) {
-  std::string text;
-  std::visit(
-      [&](const auto& items) {
-        for (const auto& item : items) text += line_of(row_of(item));
-      },
-      task.items);
-  return text;
 }
 
 }  // namespace nb

@@ -66,7 +66,4 @@ Result<void> check_ranges(const MicroworldSettings& settings);
 // NB_CHECK: check_ranges() finds nothing.
 Microworld generate_microworld(const MicroworldSettings& settings);
 
-// One row in CORE's form: {"query":…,"choices":[…],"gold":0} and so on; one line each.
-std::string core_jsonl(const MicroworldTask& task);
-
 }  // namespace nb

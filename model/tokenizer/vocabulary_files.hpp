@@ -21,7 +21,6 @@ Result<std::string> print_vocabulary_json(const Vocabulary& vocabulary);
 // their own rule and specials; any other file is nanochat's: dense ranks, nanochat's rule, its nine
 // specials appended.
 Result<Vocabulary> parse_ranks(std::string_view text, const std::string& where);
-std::string print_ranks(const Vocabulary& vocabulary);
 
 // GPT-2's pair of files. As in tiktoken (load.py, data_gym_to_mergeable_bpe_ranks) a merge becomes
 // a token whose rank is its id; entries of encoder.json that are neither byte nor merge are

@@ -128,12 +128,4 @@ Result<Vocabulary> parse_ranks(std::string_view text, const std::string& where) 
   return vocabulary;
 }
 
-std::string print_ranks(const Vocabulary& vocabulary) {
-  std::string text;
-  for (std::size_t id = 0; id < vocabulary.tokens.size(); ++id)
-    if (!vocabulary.tokens[id].empty())
-      text += fmt::format("{} {}\n", base64_encode(vocabulary.tokens[id]), id);
-  return text;
-}
-
 }  // namespace nb

@@ -37,6 +37,7 @@
 #include "tests/fuzz/seals.hpp"
 #include "tests/fuzz/seeds.hpp"
 #include "tests/fuzz/target.hpp"
+#include "tests/model/tokenizer/print_ranks.hpp"
 #include "tests/support/decoder_golden.hpp"
 
 namespace nb::test {

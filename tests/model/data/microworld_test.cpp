@@ -16,6 +16,31 @@
 namespace nb {
 namespace {
 
+std::string line_of(const Json& row) { return dump_json(row, -1).value() + "\n"; }
+
+Json row_of(const MultipleChoiceItem& item) {
+  return {{"query", item.query}, {"choices", item.choices}, {"gold", item.gold}};
+}
+Json row_of(const SchemaItem& item) {
+  return {{"context_options", item.context_options},
+          {"continuation", item.continuation},
+          {"gold", item.gold}};
+}
+Json row_of(const LanguageModelingItem& item) {
+  return {{"context", item.context}, {"continuation", item.continuation}};
+}
+
+// Rows in CORE's form, one line each.
+std::string core_jsonl(const MicroworldTask& task) {
+  std::string text;
+  std::visit(
+      [&](const auto& items) {
+        for (const auto& item : items) text += line_of(row_of(item));
+      },
+      task.items);
+  return text;
+}
+
 std::set<std::string> sentences(const Microworld& world) {
   std::set<std::string> lines;
   for (const auto* documents : {&world.documents, &world.val_documents})

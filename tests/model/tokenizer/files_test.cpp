@@ -2,12 +2,14 @@
 
 #include "harness/base/fs.hpp"
 #include "model/tokenizer/vocabulary_files.hpp"
+#include "tests/model/tokenizer/print_ranks.hpp"
 #include "tests/model/tokenizer/tokenizer_support.hpp"
 #include "tests/support/temp_dir.hpp"
 
 namespace nb {
 namespace {
 
+using test::print_ranks;
 using test::TempDir;
 using test::with_tokens;
 
