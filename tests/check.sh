@@ -2,6 +2,8 @@
 # Everything that must hold before a change is merged: packages, build, format, architecture and all other tests.
 # The last line is "N passed, N failed, N skipped", over single tests.
 #   bash tests/check.sh           release build, all tests
+#   bash tests/check.sh --changed the same build, and those tests that did not pass yet with what they read today
+#                                 (tests/changed.py)
 #   bash tests/check.sh --alone   what units of sixteen sources hide: every header alone, and that no source calls a
 #                                 function of another's own namespace (tests/units.py)
 #   bash tests/check.sh --asan    the same under the address and undefined-behaviour sanitizers
@@ -11,7 +13,7 @@
 #                                 a fast subset of the tests under qemu (tests/aarch64.sh); --aarch64 --short: npubench
 #                                 and two test programs only
 #   bash tests/check.sh --fuzz SECONDS   every parser under a fuzzer, for so long in all (tests/fuzz)
-# Continuous integration (.ci/run) runs the first two, and --aarch64 --short.
+# Continuous integration (.ci/run) runs the first, --alone and --aarch64 --short.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 exec </dev/null
@@ -19,8 +21,10 @@ exec </dev/null
 preset=release
 targets=()
 only=()
+changed=
 case "${1:-}" in
   '') ;;
+  --changed) changed=yes ;;
   --alone) targets=(nb_headers) ;;
   --asan) preset=asan ;;
   --tsan)
@@ -35,7 +39,7 @@ case "${1:-}" in
     exit 0
     ;;
   *)
-    echo "check.sh: unknown option $1; there are --alone, --asan, --tsan, --aarch64, --fuzz and --help" >&2
+    echo "check.sh: unknown option $1; there are --changed, --alone, --asan, --tsan, --aarch64, --fuzz and --help" >&2
     exit 64
     ;;
 esac
@@ -115,12 +119,23 @@ else
 fi
 
 step tests
+if [ -n "$changed" ]; then
+  reached=$(python3 tests/changed.py "$build")
+  if [ -z "$reached" ]; then
+    echo "every test has passed with what it reads today"
+    echo "0 passed, $format_failed failed, 0 skipped"
+    exit "$format_failed"
+  fi
+  only=(-R "$reached")
+fi
 rm -rf "$results"
 mkdir -p "$results"
 tests_rc=0
 # Each GoogleTest program writes <name>.xml into that folder.
 GTEST_OUTPUT="xml:$results/" ctest --test-dir "$build" -j$((jobs + 2)) --output-on-failure --no-tests=error \
   --output-junit "$results/ctest.junit" "${only[@]}" || tests_rc=$?
+
+python3 tests/changed.py "$build" --passed "$results/ctest.junit" || echo "check.sh: not remembered for --changed" >&2
 
 # A program whose own file says less than ctest does (it crashed, timed out, or is no GoogleTest program)
 # counts as one test.

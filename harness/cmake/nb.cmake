@@ -234,13 +234,14 @@ function(nb_test_again program name filter)
     ENVIRONMENT "GTEST_FILTER=${filter};GTEST_OUTPUT=xml:${CMAKE_BINARY_DIR}/test_results/${name}.xml")
 endfunction()
 
-# nb_test(NAME SOURCES ... DEPS ... [COST s] [HOT] [TSAN filter]): one GoogleTest program of one folder under tests/.
+# nb_test(NAME SOURCES ... DEPS ... [COST s] [HOT] [READS_SOURCES] [TSAN filter]): one GoogleTest program of one folder under tests/.
 # COST: about how many seconds it takes, where that is many: ctest starts the longest first.
 # HOT: its sources compute much themselves (references of kernels); the others are not optimised, which takes a
 # third less time to compile.
+# READS_SOURCES: it reads C++ sources or documents of the tree (tests/changed.py).
 # TSAN: those of its tests that tests/check.sh --tsan runs, as GoogleTest's filter; "*": all.
 function(nb_test name)
-  cmake_parse_arguments(ARG "HOT" "COST;TSAN" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "HOT;READS_SOURCES" "COST;TSAN" "SOURCES;DEPS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE nb_flags ${ARG_DEPS} nb_test_support GTest::gtest_main)
   set(precompiled nb_precompiled_test)
@@ -265,6 +266,9 @@ function(nb_test name)
   endif()
   add_test(NAME ${name} COMMAND ${name} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${nb_test_limit_s})
+  if(ARG_READS_SOURCES)
+    set_property(TEST ${name} APPEND PROPERTY LABELS sources)
+  endif()
   if(ARG_TSAN AND NB_SANITIZE MATCHES thread)
     nb_under_tsan(${name})
     set_tests_properties(${name} PROPERTIES ENVIRONMENT "GTEST_FILTER=${ARG_TSAN}")
@@ -280,5 +284,5 @@ function(nb_under_tsan name)
     add_custom_target(nb_tsan)
   endif()
   add_dependencies(nb_tsan ${name})
-  set_tests_properties(${name} PROPERTIES LABELS tsan)
+  set_property(TEST ${name} APPEND PROPERTY LABELS tsan)
 endfunction()
