@@ -65,7 +65,7 @@ cmake --build "$build" -j "$(nproc)" --target "${targets[@]}"
 
 passed=0 failed=0 skipped=0
 
-# Commands for what the targets are not made of, one per line, without their outputs: the compiler checks and writes nothing.
+# Commands for what the targets are not made of, one per line, without their outputs: the compiler writes nothing.
 others() {
   ninja -C "$build" -t inputs "${targets[@]}" | python3 -c '
 import json, shlex, sys

@@ -1,7 +1,7 @@
 """Which tests of a build a change can reach: those that did not pass yet with what they read today.
 
 A test reads its program; the files of the tree but C++ sources and documents; where the program holds the
-path of the build, the programs that it starts; and with the label "sources" (nb_test, harness/cmake/nb.cmake)
+path of the build, the programs of ours there; and with the label "sources" (nb_test, harness/cmake/nb.cmake)
 every file of the tree. Data outside the tree (--data-dir) are not looked at.
     python3 tests/changed.py BUILD                  a regular expression of their names for ctest -R; nothing: none
     python3 tests/changed.py BUILD --passed JUNIT   remembers what the tests that passed there have read
@@ -41,7 +41,7 @@ def what_it_reads(tree, build, test):
     is_ours = program.is_relative_to(build)
     read = [*test["command"], digest(program), digest_of_tree(tree, "sources" in labels)]
     if not is_ours or str(build).encode() in program.read_bytes():
-        read += [digest(build / name) for name in ("npubench", "npubench_microbench")]
+        read += [digest(path) for path in sorted(build.glob("npubench*"))]
     return hashlib.sha256("\n".join(read).encode()).hexdigest()
 
 

@@ -65,7 +65,10 @@ if [ "${targets[*]}" = nb_headers ]; then
     printf '%s\n' "$said"
     failed=$(grep -c '^FAILED: ' <<<"$said") || failed=1
   }
-  headers=$(ninja -C "$build" -t commands nb_headers | grep -c -- ' -c [^ ]*/alone/')
+  headers=$(ninja -C "$build" -t commands nb_headers | grep -c -- ' -c [^ ]*/alone/') || {
+    echo "check.sh: $build compiles no header alone" >&2
+    exit 1
+  }
   echo "$headers headers, $failed do not stand alone"
   step "no source calls another's own functions"
   said=$(python3 tests/units.py "$build") || true

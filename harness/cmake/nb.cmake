@@ -69,10 +69,6 @@ endif()
 # precompiled. Only libraries are, nothing of ours: a source depends on what it includes itself. Not the product's for
 # another processor, where each source shows that it includes what it uses.
 set(NB_ALONE ${CMAKE_CROSSCOMPILING} CACHE BOOL "the product's sources are compiled one by one, nothing precompiled")
-set(nb_precompiled_ending .gch)
-if(CMAKE_CXX_COMPILER_ID STREQUAL Clang)
-  set(nb_precompiled_ending .pch)
-endif()
 # ccache hands a unit with precompiled headers on to the compiler unless it is told that macros and __TIME__ in them
 # may be left out of the comparison: nothing here depends on either.
 if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES "ccache$")
@@ -136,7 +132,7 @@ endfunction()
 # SOURCES UNIT a.cpp b.cpp UNIT c.cpp; tests/aarch64.sh shows that this is so (code_digest.py --units).
 # tests/units.py shows that no source calls a function of another's own namespace.
 # Not for another processor (NB_ALONE), where each is compiled by itself.
-# With NB_HEADER_TESTS every header that no source begins with is also compiled alone, except those that match a
+# With NB_HEADER_TESTS every header is also compiled alone (with NB_ALONE those that no source begins with), except those that match a
 # regular expression of NOT_ALONE (they need flags of their own).
 function(nb_component name)
   cmake_parse_arguments(ARG "COLD" "PRECOMPILED" "SOURCES;DEPS;NOT_ALONE" ${ARGN})
@@ -175,13 +171,11 @@ function(nb_component name)
       list(FILTER headers EXCLUDE REGEX "^${inner}/")
     endforeach()
     foreach(header ${headers})
-      # A source that begins with its own header shows the same, unless JSON is precompiled before it; in a large unit
-      # only where nothing is (tests/aarch64.sh).
+      # A source that is compiled by itself and begins with its own header shows the same.
       string(REGEX REPLACE "hpp$" "cpp" source ${header})
-      if(source IN_LIST ARG_SOURCES)
+      if(NB_ALONE AND source IN_LIST ARG_SOURCES)
         file(STRINGS ${source} first_include REGEX "^#include" LIMIT_COUNT 1)
-        file(STRINGS ${source} json REGEX "^#include (<nlohmann/json.hpp>|\"results/store/json_reader.hpp\")" LIMIT_COUNT 1)
-        if(first_include STREQUAL "#include \"${folder}/${header}\"" AND (NB_ALONE OR NOT json))
+        if(first_include STREQUAL "#include \"${folder}/${header}\"")
           continue()
         endif()
       endif()
@@ -234,7 +228,8 @@ function(nb_test_again program name filter)
     ENVIRONMENT "GTEST_FILTER=${filter};GTEST_OUTPUT=xml:${CMAKE_BINARY_DIR}/test_results/${name}.xml")
 endfunction()
 
-# nb_test(NAME SOURCES ... DEPS ... [COST s] [HOT] [READS_SOURCES] [TSAN filter]): one GoogleTest program of one folder under tests/.
+# nb_test(NAME SOURCES ... DEPS ... [COST s] [HOT] [READS_SOURCES] [TSAN filter]): one GoogleTest program of one folder
+# under tests/.
 # COST: about how many seconds it takes, where that is many: ctest starts the longest first.
 # HOT: its sources compute much themselves (references of kernels); the others are not optimised, which takes a
 # third less time to compile.
